@@ -55,6 +55,7 @@ RUNS: dict[str, Sequence[str]] = {
     "speed/embedding.py": ("--provider=aurora:shallow", "--rounds=1", "--seconds=0.1"),
     "speed/freshness.py": ("--repo={repo}", "--rounds=1"),
     "speed/history.py": ("--repo={repo}", "--sample=3"),
+    "speed/hooks.py": ("--rounds=2",),
     "speed/indexing.py": ("--repo={repo}", "--sample=2"),
     "speed/memories.py": ("--chunks=200", "--rounds=1"),
     "speed/postgres.py": ("--sizes", "200", "--questions=3"),

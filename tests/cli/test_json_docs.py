@@ -87,6 +87,13 @@ def test_every_field_of_a_recall_is_told(indexed: Shell) -> None:
     assert all(f"`{name}`" in section("aur recall --json") for name in inside)
 
 
+def test_every_field_of_the_savings_is_told(indexed: Shell) -> None:
+    indexed.run("hook", "codex", "Stop")
+    told = json.loads(indexed.ok("savings", "--json"))
+    assert documented("aur savings --json") == set(told) - {"version"}
+    assert all(f"`{name}`" in section("aur savings --json") for name in told["calls"][0])
+
+
 def test_every_field_of_the_stats_and_of_the_doctor_is_told(indexed: Shell) -> None:
     for words in (("mem", "stats"), ("doctor",)):
         told = json.loads(indexed.ok(*words, "--json"))

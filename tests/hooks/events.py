@@ -1,8 +1,7 @@
 """What each agent sends to its hooks, field by field as its clients do.
 
-Claude Code 2.1.328, Codex 0.169.0 and Gemini CLI 0.61.0: by the schemas in their packages. Cursor
-2026.07: recorded. Copilot CLI: by its documentation, in both spellings. OpenCode 1.18: what its
-plugin interface hands to a plugin.
+Claude Code 2.1.328, Codex 0.169.0, Gemini CLI 0.61.0 and Cursor 2026.07: as recorded. Copilot CLI:
+by its documentation, in both spellings. OpenCode 1.18: what its plugin interface hands to a plugin.
 """
 
 from __future__ import annotations
@@ -56,7 +55,9 @@ def _claude(folder: Path) -> list[Sent]:
         "session_id": SESSION,
         "transcript_path": transcript,
         "cwd": str(folder),
+        "prompt_id": "7f12df9b-2919-4380-8645-bc9dd2fc0a64",
         "permission_mode": "default",
+        "effort": {"level": "medium"},
     }
     edit: Json = {"file_path": str(folder / FILE), "old_string": "a", "new_string": "b"}
     shell: Json = {"command": COMMAND, "description": "Run the tests"}
@@ -99,7 +100,7 @@ def _codex(folder: Path) -> list[Sent]:
         "session_id": SESSION,
         "transcript_path": str(folder.parent / ".codex" / "sessions" / f"rollout-{SESSION}.jsonl"),
         "cwd": str(folder),
-        "model": "gpt-5.5-codex",
+        "model": "gpt-5.1-codex",
         "permission_mode": "default",
     }
     patch = f"*** Begin Patch\n*** Update File: {FILE}\n@@\n-a\n+b\n*** End Patch\n"
@@ -118,7 +119,7 @@ def _codex(folder: Path) -> list[Sent]:
         "PostToolUse": {
             **turn,
             **shell,
-            "tool_response": f"Exit code: 1\nWall time: 3 seconds\nOutput:\n{ERROR}\n",
+            "tool_response": f"{ERROR}\n",
             "tool_use_id": "call_2",
         },
         "Stop": {**turn, "stop_hook_active": False, "last_assistant_message": "Done."},
@@ -137,7 +138,7 @@ def _gemini(folder: Path) -> list[Sent]:
     }
     events: dict[str, dict[str, Json]] = {
         "SessionStart": {"source": "startup"},
-        "BeforeAgent": {"prompt": PROMPT},
+        "BeforeAgent": {"prompt": f"<hook_context>- lesson: a\nb</hook_context>\n\n{PROMPT}"},
         "AfterTool": {
             "tool_name": "read_file",
             "tool_input": {"file_path": FILE},
@@ -147,7 +148,8 @@ def _gemini(folder: Path) -> list[Sent]:
             "tool_name": "run_shell_command",
             "tool_input": {"command": COMMAND},
             "tool_response": {
-                "llmContent": f"Output: {ERROR}\nExit Code: 1\nProcess Group PGID: 12",
+                "llmContent": f"<untrusted_context>\nOutput: {ERROR}\nExit Code: 1\n"
+                "Process Group PGID: 12\n</untrusted_context>",
                 "returnDisplay": ERROR,
             },
         },

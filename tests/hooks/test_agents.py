@@ -103,6 +103,16 @@ def test_nothing_to_tell_after_a_tool(payload: object) -> None:
     assert event.situations == ()
 
 
+def test_an_agent_that_tells_no_status_is_read_by_what_a_command_printed() -> None:
+    def told(printed: str) -> bool:
+        call = {"tool_name": "Bash", "tool_input": {"command": "make"}, "tool_response": printed}
+        return bool(read_event(Occasion.AFTER_UNTOLD, call, "/work").situations)  # type: ignore[arg-type]
+
+    assert told("make: *** [all] Error 2")
+    assert told("Traceback (most recent call last):\nKeyError: 'x'")
+    assert not told("built in 3 s")
+
+
 def test_a_patch_names_its_files_and_a_long_one_the_first() -> None:
     lines = "".join(f"*** Update File: f{n}.py\n@@\n-a\n+b\n" for n in range(9))
     patch = f"*** Begin Patch\n{lines}*** End Patch"

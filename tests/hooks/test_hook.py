@@ -163,6 +163,7 @@ def test_closed_streams(shop: Shop) -> None:
         assert shop.shell.bash(f"aur hook codex SessionStart {streams}").returncode == 0
 
 
+@pytest.mark.full
 def test_an_agent_that_never_closes_stdin_gets_its_answer_late_or_never(shop: Shop) -> None:
     """The hook ends by itself."""
     hook = subprocess.Popen(

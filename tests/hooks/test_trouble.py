@@ -101,6 +101,7 @@ def some_events(shop: Shop) -> list[Sent]:
     return [sent for sent in all_events(shop.folder) if sent.agent == "claude-code"]
 
 
+@pytest.mark.full
 def test_a_locked_database(shop: Shop) -> None:
     with locked(shop):
         outputs = [shop.send(sent) for sent in some_events(shop)[:1]]
@@ -135,6 +136,7 @@ def test_killed_at_any_moment(shop: Shop) -> None:
     assert LESSON in text_of(shop.answer(start))
 
 
+@pytest.mark.full
 def test_no_room_in_the_memory_of_the_machine(shop: Shop) -> None:
     start, outputs = json.dumps(all_events(shop.folder)[0].payload), set[str]()
     for kilobytes in (32_000, 36_000, 40_000, 44_000, 50_000):

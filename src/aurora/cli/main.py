@@ -182,6 +182,7 @@ Examples:
         "uninstall": ("install:uninstall", "Take Aurora out of the agents again."),
         "mcp": ("mcp:mcp", "Serve the memory to agents."),
         "hook": ("hook:hook", "Answer an event of an agent; agents call it."),
+        "savings": ("savings:savings", "Show what agents asked and were given."),
         "eval": ("eval:eval_", "Measure the quality of searches."),
         "config": ("settings:config", "Read and change settings."),
         "workspace": ("workspace:workspace", "Search several repositories together."),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+from contextlib import AbstractContextManager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,11 @@ from aurora.cli.main import LazyGroup
 from aurora.cli.own_command import own_command
 from aurora.cli.session import ended_by_signals, find_places, run_until_signal, settings_files, tell
 from aurora.config import SettingsFiles
-from aurora.config.places import shown
+from aurora.config.places import Places, shown
 from aurora.endpoints import is_loopback
-from aurora.errors import AuroraError, ConfigError
+from aurora.engine import Memory
+from aurora.errors import AuroraError, ConfigError, NoMemoryError
+from aurora.hooks.local_server import answering_hooks
 from aurora.install.clients import (
     CLIENTS,
     TOKEN,
@@ -119,7 +122,8 @@ def mcp(
     if not http:
         lifetime = Lifetime(idle_minutes=idle_minutes, has_parent=True)
         server = create_server(pool, lifetime=lifetime)
-        run_until_signal(server.run_stdio_async(), reason_to_end=lifetime.reason_to_end)
+        with _answering_hooks(pool, lifetime):
+            run_until_signal(server.run_stdio_async(), reason_to_end=lifetime.reason_to_end)
         return
     from aurora.mcp.http import HttpSettings, address_of, listen_at, own_token, serve
 
@@ -134,10 +138,25 @@ def mcp(
     tell(Note(f"Serving {', '.join(pool.names)} at {address_of(settings, socket)}"))
     if is_own:
         tell(Note(f"Clients need the token in {shown(file)}: set {TOKEN} to it for them"))
-    with ended_by_signals():
+    with ended_by_signals(), _answering_hooks(pool, lifetime):
         serve(server, settings, socket, reason_to_end=lifetime.reason_to_end)
     if reason := lifetime.reason_to_end():
         tell(Note(reason))
+
+
+def _answering_hooks(pool: MemoryPool, lifetime: Lifetime) -> AbstractContextManager[None]:
+    """Answer the hooks of the memories that are served. A read-only server notes nothing."""
+    names = [] if pool.read_only else pool.names
+    found = {Places.find(pool.folders[name], pool.environ): name for name in names}
+
+    def open_memory(places: Places) -> Memory:
+        if places not in found:
+            raise NoMemoryError(f"This server was not opened for {places.memory_folder}")
+        lifetime.note_request()
+        return pool.memory(found[places])
+
+    folders = {places.memory_folder: open_memory for places in found}
+    return answering_hooks(folders, pool.environ)
 
 
 def _open_pool(memories: tuple[Path, ...], files: SettingsFiles, *, read_only: bool) -> MemoryPool:

@@ -13,6 +13,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
+from aurora.engine.error_match import tells_error
 from aurora.sources.sessions.base import ToolKind
 from aurora.sources.sessions.json_values import (
     dicts,
@@ -23,6 +24,7 @@ from aurora.sources.sessions.json_values import (
     get_list,
     get_text,
     parsed,
+    without_hook_context,
 )
 from aurora.sources.sessions.tool_uses import command_line, exit_status, tool_files, tool_kind
 from aurora.types import AT_START, Json, Moment, Situation
@@ -40,6 +42,7 @@ class Occasion(StrEnum):
     AFTER = "after"  # a tool has worked, or failed
     # The same for agents that take no context before a tool: they read a file before they edit it.
     AFTER_READ = "after-read"
+    AFTER_UNTOLD = "after-untold"  # a tool: whether it failed is not told, only what it printed
     FAILED = "failed"  # a tool
     FOLLOW = "follow"  # a turn or the session ends, or is shortened: there are new records
 
@@ -96,7 +99,10 @@ AGENTS: Mapping[str, Agent] = {
         {**_CLAUDE, "PostToolUseFailure": Occasion.FAILED, "SubagentStop": Occasion.FOLLOW},
         _specific,
     ),
-    "codex": Agent({**_CLAUDE, "SubagentStop": Occasion.FOLLOW}, _specific),
+    "codex": Agent(
+        {**_CLAUDE, "PostToolUse": Occasion.AFTER_UNTOLD, "SubagentStop": Occasion.FOLLOW},
+        _specific,
+    ),
     "gemini-cli": Agent(
         {
             "SessionStart": Occasion.START,
@@ -180,7 +186,8 @@ def _situations(occasion: Occasion, payload: Json, folder: str) -> tuple[Situati
 
 def _prompt(payload: Json) -> str:
     parts = dicts(get_list(payload, "output", "parts"))
-    return get_text(payload, "prompt") or "\n".join(get_text(part, "text") for part in parts)
+    text = get_text(payload, "prompt") or "\n".join(get_text(part, "text") for part in parts)
+    return without_hook_context(text)
 
 
 def _of_tool(occasion: Occasion, payload: Json, folder: str) -> tuple[Situation, ...]:
@@ -196,9 +203,13 @@ def _of_tool(occasion: Occasion, payload: Json, folder: str) -> tuple[Situation,
     if is_before:
         return (Situation(Moment.COMMAND, command=command),)
     outcome = _outcome(payload)
-    if not (occasion is Occasion.FAILED or _has_failed(outcome)) or get(payload, "is_interrupt"):
+    text = _text(outcome)[-_MOST_TEXT:]
+    has_failed = occasion is Occasion.FAILED or _has_failed(outcome)
+    if occasion is Occasion.AFTER_UNTOLD:  # what was never mended is not recalled in any case
+        has_failed = has_failed or tells_error(text)
+    if not has_failed or get(payload, "is_interrupt"):
         return ()
-    return (Situation(Moment.FAILURE, _text(outcome)[-_MOST_TEXT:], command=command),)
+    return (Situation(Moment.FAILURE, text, command=command),)
 
 
 def _is_read(occasion: Occasion, kind: ToolKind) -> bool:

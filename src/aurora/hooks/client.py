@@ -10,16 +10,23 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import socket
+import stat
+import struct
 import sys
 import threading
 
 TYPE_CHECKING = False  # importing typing takes 4 ms
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from typing import NoReturn
 
-_MOST_BYTES = 8_388_608  # of what an agent sends: more is a file that it read
+MOST_BYTES = 8_388_608  # of what an agent sends: more is a file that it read
 _LONGEST_WORD = 40  # characters of the names of an agent and an event, which the log repeats
+PROTOCOL = 1  # of the socket; a server of another version does not answer
+RUN_FOLDER, SOCKET = "run", "hooks.sock"  # in the folder of a memory
+_CONNECTING, _ANSWERING = 0.1, 0.8  # seconds that a server has
+_CREDENTIALS = struct.Struct("3i")  # process, user, group
 _SECONDS = 2.0  # by the clock, for everything
 
 
@@ -38,12 +45,13 @@ def _answer(arguments: Sequence[str]) -> str:
     agent, event = (word[:_LONGEST_WORD] for word in arguments)
     payload = json.loads(_read_stdin())
     folder = working_folder(payload)
-    return _answer_here(agent, event, payload, folder)
+    output = _ask_server(agent, event, payload, folder)
+    return _answer_here(agent, event, payload, folder) if output is None else output
 
 
 def _read_stdin() -> bytes:
-    content = sys.stdin.buffer.read(_MOST_BYTES + 1)
-    if len(content) > _MOST_BYTES:
+    content = sys.stdin.buffer.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
         raise ValueError("too much")
     return content
 
@@ -56,9 +64,102 @@ def working_folder(payload: object) -> str:
         first = roots[0] if isinstance(roots, list) and roots else None
         named = [payload.get("cwd"), first, payload.get("directory")]
     for folder in named:
-        if isinstance(folder, str) and os.path.isabs(folder) and "\0" not in folder:  # noqa: PTH117
+        if isinstance(folder, str) and os.path.isabs(folder) and "\0" not in folder:
             return folder
-    return os.getcwd()  # noqa: PTH109 - pathlib takes 5 ms to import
+    return os.getcwd()
+
+
+def own_variables(environ: Mapping[str, str]) -> dict[str, str]:
+    """What decides which memory is asked, and how: a server with others does not answer."""
+    return {
+        name: value
+        for name, value in environ.items()
+        if name.startswith("AURORA_") or name in ("HOME", "USERPROFILE")
+    }
+
+
+def _ask_server(agent: str, event: str, payload: object, folder: str) -> str | None:
+    """The answer of a server of this project; None without one, and in any doubt."""
+    path = _find_socket(folder)
+    if not path:
+        return None
+    call = {
+        "protocol": PROTOCOL,
+        "agent": agent,
+        "event": event,
+        "payload": payload,
+        "folder": folder,
+        "variables": own_variables(os.environ),
+    }
+    try:
+        answer = json.loads(_exchange(path, json.dumps(call).encode()))
+    except (OSError, ValueError):
+        return None
+    is_known = isinstance(answer, dict) and answer.get("protocol") == PROTOCOL
+    return str(answer["output"]) if is_known and "output" in answer else None
+
+
+def _find_socket(folder: str) -> str:
+    """The socket beside the nearest memory, or else in the user's folder; empty without one."""
+    home = os.environ.get("AURORA_HOME") or os.path.expanduser("~/.aurora")
+    above = folder
+    while not os.path.isdir(os.path.join(above, ".aurora")) and above != os.path.dirname(above):
+        above = os.path.dirname(above)
+    for memory in (os.path.join(above, ".aurora"), home):
+        if os.path.isdir(memory):
+            path = os.path.join(memory, RUN_FOLDER, SOCKET)
+            return path if _is_own_socket(path) else ""
+    return ""
+
+
+def _is_own_socket(path: str) -> bool:
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return False
+    return stat.S_ISSOCK(status.st_mode) and status.st_uid == own_user()
+
+
+def _exchange(path: str, message: bytes) -> bytes:
+    """Send a call and read the answer. Raises `OSError`, also when it takes too long."""
+    answer = b""
+    with unix_socket() as server:
+        server.settimeout(_CONNECTING)
+        server.connect(path)
+        if peer_of(server) not in (None, own_user()):
+            raise PermissionError(path)
+        server.settimeout(_ANSWERING)
+        server.sendall(message)
+        server.shutdown(socket.SHUT_WR)
+        while piece := server.recv(1 << 16):
+            answer += piece
+    return answer
+
+
+# What a system has is looked up by name: `aurora.platforms` takes 10 ms to import.
+
+
+def unix_socket() -> socket.socket:
+    """A new Unix socket. `OSError` on a system without them."""
+    family = getattr(socket, "AF_UNIX", None)
+    if family is None:
+        raise OSError("there are no Unix sockets")
+    return socket.socket(family)
+
+
+def own_user() -> int | None:
+    """The user as whom this process acts, where files have one."""
+    user = getattr(os, "geteuid", None)
+    return user() if user else None
+
+
+def peer_of(connection: socket.socket) -> int | None:
+    """The user at the other end; None where the system does not tell."""
+    option = getattr(socket, "SO_PEERCRED", None)
+    if option is None:
+        return None
+    credentials = connection.getsockopt(socket.SOL_SOCKET, option, _CREDENTIALS.size)
+    return int(_CREDENTIALS.unpack(credentials)[1])
 
 
 def _answer_here(agent: str, event: str, payload: object, folder: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Set
 from typing import Any, TypeVar, cast
 
@@ -15,6 +16,9 @@ from aurora.errors import AuroraError, ChunkNotFoundError
 from aurora.marks import Marks
 from aurora.mcp import parameters as take
 from aurora.mcp.wording import error_text
+
+NoteCall = Callable[[str, str, str, float, str], None]
+"""Tool, memory, text, seconds and class of an error of one call: for the log of numbers."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -40,14 +44,23 @@ def tool(annotations: ToolAnnotations, *, writes: bool = False) -> Callable[[F],
     return mark
 
 
-def make_tools(owner: object, *, read_only: bool, left_out: Set[str] = frozenset()) -> list[Tool]:
+def make_tools(
+    owner: object,
+    *,
+    read_only: bool,
+    left_out: Set[str] = frozenset(),
+    note_call: NoteCall | None = None,
+) -> list[Tool]:
     """The tools of an object: its marked methods, in the order in which they are written.
 
-    The parameters that are left out are taken, but not listed.
+    The parameters that are left out are taken, but not listed. `note_call` is told of each call.
     """
     methods = offered_methods(owner, read_only=read_only)
     names = frozenset(method.__name__ for method in methods)
-    return [_make_tool(method, names, left_out, read_only=read_only) for method in methods]
+    tools = [_make_tool(method, names, left_out, read_only=read_only) for method in methods]
+    for each in tools:
+        each.note_call = note_call
+    return list(tools)
 
 
 def offered_methods(owner: object, *, read_only: bool) -> list[Callable[..., Any]]:
@@ -79,9 +92,26 @@ class CheckedTool(Tool):
     """
 
     offered: frozenset[str] = frozenset()
+    note_call: NoteCall | None = None
 
     async def run(
         self, arguments: dict[str, Any], context: Context[Any, Any], convert_result: bool = False
+    ) -> Any:
+        begun, text, error = time.perf_counter(), "", ""
+        try:
+            result = await self._run(arguments, context, convert_result)
+            text = _text_of(result)
+        except BaseException as exc:
+            error = type(exc.__cause__ or exc).__name__
+            raise
+        finally:
+            if self.note_call is not None:
+                memory = str(arguments.get("memory") or "")
+                self.note_call(self.name, memory, text, time.perf_counter() - begun, error)
+        return result
+
+    async def _run(
+        self, arguments: dict[str, Any], context: Context[Any, Any], convert_result: bool
     ) -> Any:
         try:
             return await super().run(arguments, context, convert_result)
@@ -107,6 +137,13 @@ class CheckedTool(Tool):
             messages.setdefault(name[:_SHOWN], message)
         lines = [f"{name}: {message}" for name, message in messages.items()]
         return "\n".join(["Wrong arguments", *lines[:_SHOWN]])
+
+
+def _text_of(result: object) -> str:
+    """What a model reads of an answer: a result of the protocol, or what the SDK makes of it."""
+    parts = getattr(result, "content", result)
+    listed = parts if isinstance(parts, list) else []
+    return "\n".join(str(getattr(part, "text", "")) for part in listed)
 
 
 def _listed(schema: dict[str, Any], left_out: Set[str]) -> dict[str, Any]:

@@ -7,9 +7,11 @@ A memory is looked up again for each call, as the command line does, so that a m
 from __future__ import annotations
 
 import logging
+import re
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,15 +20,19 @@ from aurora.config import Places, SettingsFiles
 from aurora.engine import Memory
 from aurora.engine.layers import Workspace
 from aurora.engine.projects import places_to_index
-from aurora.errors import QueryError, SourceError
+from aurora.errors import AuroraError, QueryError, SourceError
 from aurora.indexing.indexer import IndexReport
+from aurora.text import count_tokens
 from aurora.types import Event, Listener, Note, Progress
+from aurora.usage_log import UsageRecord, memory_key, write_usage
 
 logger = logging.getLogger(__name__)
 
 # The notes of the call that runs in this context: they go into its own answer only.
 _notes: ContextVar[list[str] | None] = ContextVar("notes", default=None)
 
+_NAMED = re.compile(r'^\d+\. (\S+?):\d|"path":"([^"]+)"', re.MULTILINE)
+_BYTES_OF_TOKEN, _MOST_OF_FILE = 4, 25_000  # where agents cut a file that they read
 _NOT_SOURCES = {".git", ".aurora"}
 
 
@@ -98,6 +104,24 @@ class MemoryPool:
         with turn:
             yield memory
 
+    def note_call(self, tool: str, name: str, text: str, seconds: float, error: str) -> None:
+        """Write the numbers of a call of a tool to the user's log."""
+        with suppress(AuroraError, OSError, ValueError):
+            folder = self.folders.get(name, self.folders[self.names[0]])
+            places = Places.find(folder, self.environ)
+            record = UsageRecord(
+                time.time(),
+                "mcp",
+                "",
+                tool,
+                milliseconds=round(seconds * 1000),
+                tokens=count_tokens(text) if text else 0,
+                whole=_whole_tokens(text, places.root or folder),
+                error=error,
+                memory=memory_key(places.memory_folder),
+            )
+            write_usage(places.home, record)
+
     def close(self) -> None:
         with self._lock:
             for memory in self._memories.values():
@@ -127,6 +151,15 @@ class MemoryPool:
             reads_on=True,
             read_only=self.read_only,
         )
+
+
+def _whole_tokens(text: str, root: Path) -> int:
+    """The tokens of the files that an answer names at the beginning of its results."""
+    total = 0
+    for name in {brief or full for brief, full in _NAMED.findall(text)}:
+        with suppress(OSError, ValueError):
+            total += min((root / name).stat().st_size // _BYTES_OF_TOKEN, _MOST_OF_FILE)
+    return total
 
 
 def name_folders(folders: Sequence[Path]) -> dict[str, Path]:

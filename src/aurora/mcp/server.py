@@ -58,6 +58,7 @@ def create_server(
         owner,
         read_only=read_only,
         left_out={"memory"} if is_single else frozenset(),
+        note_call=None if read_only else pool.note_call,
     )
     server = MCPServer(
         "aurora",

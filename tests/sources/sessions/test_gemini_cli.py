@@ -74,3 +74,14 @@ def test_an_outcome_that_gemini_cli_masked_later_is_read_as_it_was(tmp_path: Pat
     ((exchange,), _) = read(gemini_session(tmp_path / "session-a.jsonl", masked), "gemini-cli")
 
     assert exchange.tools[0].outcome == "Output: ok\nProcess Group PGID: 7"
+
+
+def test_what_hooks_said_is_not_taken_for_the_question(tmp_path: Path) -> None:
+    """Without a screen, Gemini CLI puts it into the message of the user."""
+    said = "<hook_context>- lesson: one\\ntwo</hook_context>\\n\\n"
+    asked = f'{{"id":"v","type":"user","content":[{{"text":"{said}Is it built?"}}]}}'
+    alone = f'{{"id":"w","type":"user","content":"{said}"}}'
+
+    exchanges, _ = read(gemini_session(tmp_path / "session-a.jsonl", asked, alone), "gemini-cli")
+
+    assert [exchange.asked for exchange in exchanges] == ["Build it", "Is it built?"]

@@ -35,6 +35,7 @@ from aurora.sources.sessions.json_values import (
     get_time,
     joined_texts,
     parse_json,
+    without_hook_context,
 )
 from aurora.sources.sessions.jsonl import Fields, iter_records, open_transcript
 from aurora.sources.sessions.tool_uses import exit_status
@@ -45,7 +46,7 @@ from aurora.types import Json
 _AGENT = "gemini-cli"
 _MAX_JSON = 128 * 1024 * 1024  # bytes of an older session, which is one JSON value
 _QUIET = ("info", "error", "warning")
-_CONTEXT = ("/", "?", "<session_context>", "<hook_context>")  # as Gemini CLI itself leaves out
+_CONTEXT = ("/", "?", "<session_context>")  # as Gemini CLI itself leaves out
 _SUMMARY = "<state_snapshot>"
 _NAME = re.compile(r"session-[0-9T-]{16}-([0-9a-f]{8})")
 _MASKED = "<tool_output_masked>"  # in place of a long outcome
@@ -205,7 +206,7 @@ def _tell(transcript: Transcript, message: Fields, id_: str) -> None:
     transcript.note_time(time)
     text = joined_texts(get(message, "content"))
     if kind == "user":
-        text = joined_texts(get(message, "displayContent")) or text
+        text = without_hook_context(joined_texts(get(message, "displayContent")) or text)
         if _SUMMARY in text[:200]:
             transcript.summarise(id_, text, time)
         elif text.strip() and not text.lstrip().startswith(_CONTEXT):

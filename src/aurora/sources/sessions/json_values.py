@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 
 from aurora.types import Json
 
+_HOOK_CONTEXT = re.compile(r"\s*<hook_context>.*?</hook_context>", re.DOTALL)
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
 _LARGEST = 2**63 - 1
 _MILLISECONDS = 100_000_000_000  # greater numbers of seconds are later than the year 5000
@@ -49,6 +50,11 @@ def clean(text: str) -> str:
     except UnicodeEncodeError:
         return text.encode("utf-8", "replace").decode("utf-8")
     return text
+
+
+def without_hook_context(text: str) -> str:
+    """A prompt without what hooks said: Gemini CLI puts it before the words of the user."""
+    return _HOOK_CONTEXT.sub("", text).lstrip() if "<hook_context>" in text else text
 
 
 def get(value: Json, *path: str) -> Json:
