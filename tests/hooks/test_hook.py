@@ -166,6 +166,7 @@ def test_closed_streams(shop: Shop) -> None:
 @pytest.mark.full
 def test_an_agent_that_never_closes_stdin_gets_its_answer_late_or_never(shop: Shop) -> None:
     """The hook ends by itself."""
+    del shop.shell.environ["AURORA_HOOK_SECONDS"]
     hook = subprocess.Popen(
         [AUR, "hook", "codex", "SessionStart"],
         cwd=shop.folder,

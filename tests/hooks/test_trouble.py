@@ -91,6 +91,7 @@ def test_a_hang_ends_in_silence(shop: Shop) -> None:
     settings = shop.folder / ".aurora" / "config.yml"
     settings.unlink(missing_ok=True)
     os.mkfifo(settings)
+    del shop.shell.environ["AURORA_HOOK_SECONDS"]
     for sent in some_events(shop):
         begun = time.monotonic()
         assert shop.send(sent) == ""
@@ -103,6 +104,7 @@ def some_events(shop: Shop) -> list[Sent]:
 
 @pytest.mark.full
 def test_a_locked_database(shop: Shop) -> None:
+    del shop.shell.environ["AURORA_HOOK_SECONDS"]
     with locked(shop):
         outputs = [shop.send(sent) for sent in some_events(shop)[:1]]
     assert all(output == "" or LESSON in text_of(output) for output in outputs)

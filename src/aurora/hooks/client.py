@@ -27,7 +27,7 @@ PROTOCOL = 1  # of the socket; a server of another version does not answer
 RUN_FOLDER, SOCKET = "run", "hooks.sock"  # in the folder of a memory
 _CONNECTING, _ANSWERING = 0.1, 0.8  # seconds that a server has
 _CREDENTIALS = struct.Struct("3i")  # process, user, group
-_SECONDS = 2.0  # by the clock, for everything
+_SECONDS = 2.0  # by the clock, for everything, unless the environment says more or less
 
 
 def main(arguments: Sequence[str]) -> NoReturn:
@@ -171,7 +171,8 @@ def _answer_here(agent: str, event: str, payload: object, folder: str) -> str:
 
 def _end_late() -> None:
     """End the process when its time is over, whatever it waits for."""
-    threading.Event().wait(_SECONDS)
+    given = os.environ.get("AURORA_HOOK_SECONDS", "")
+    threading.Event().wait(float(given) if given.isdecimal() else _SECONDS)
     late = threading.Thread(target=_log, args=(sys.argv[2:], TimeoutError()), daemon=True)
     late.start()
     late.join(1.0)  # the log may be what hangs
