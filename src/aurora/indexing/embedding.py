@@ -31,6 +31,7 @@ logger = logging.getLogger(__name__)
 
 LABEL_SHARE = 0.5  # weight of a label in the vector of its text: docs/concepts/embeddings.md
 QUICK_FROM = 1_000  # chunks, for which a small transformer needs ten seconds
+_SLOW_FROM = 50  # chunks; fewer are made sooner than the indexes of a large memory are brought up
 _GIVE_UP = 10  # failures in a row after which the provider counts as away
 _CACHE_BLOCK = 500  # chunks that are looked up in the cache at once
 _RECIPE = b"1"  # of `vectors_of`; raise it when the same text comes to give another vector
@@ -295,7 +296,7 @@ def embed(
     """Make vectors of chunks, and store them batch by batch. `remote` makes many batches.
 
     Vectors in the cache are not made again; new ones are added to it. `before_model` is called when
-    the cache's vectors are stored, if the model must make others.
+    the cache's vectors are stored, if the model must make many others.
     """
     try:
         embedder, size = embedder_of(provider), max(provider.batch_size, 1)
@@ -307,7 +308,7 @@ def embed(
     with cache.open(embedder) if cache else nullcontext() as cached:
         run = _Run(store, provider, embedder, cached=cached, total=len(chunk_ids), listen=listen)
         new = run.use_cache(chunk_ids)
-        if new and before_model is not None:
+        if len(new) >= _SLOW_FROM and before_model is not None:
             before_model()
         batches = [new[at : at + size] for at in range(0, len(new), size)]
         if remote is not None and len(batches) >= _REMOTE_FROM:
