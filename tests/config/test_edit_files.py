@@ -116,6 +116,7 @@ VALUES: dict[str, st.SearchStrategy[object]] = {
     "search.hybrid.stage1_top_k": st.integers(10, 10**6),
     "search.limit": st.integers(1, 10**5),
     "hooks.budget": st.integers(100, 10**4),
+    "mcp.idle_minutes": st.floats(0, 1e6),
     "hooks.sessions": st.booleans(),
     "search.hybrid.weights.bm25": fractions,
     "search.hybrid.weights.semantic": fractions,
