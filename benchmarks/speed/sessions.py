@@ -253,7 +253,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         with tempfile.TemporaryDirectory(dir=given.folder) as folder:
             measured = measure(Path(folder), given.sessions)
         if given.sessions >= COMPLETE:
-            record.save("sessions", measured)
+            record.save("session-import", measured)
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ from aurora.text import EXACT, Analysis
 
 _DOCUMENT = 0xFFFFFFFF  # the lower half of a key
 _BLOCK_TOKENS = 1 << 21  # tokens counted at a time: bounds memory, about 50 MB while sorting
+_BLOCK_POSTINGS = 1 << 21  # weighed at a time
 
 _Mask: TypeAlias = NDArray[np.bool_]
 _Numbers: TypeAlias = NDArray[Any]  # integers of any width: an index holds several
@@ -88,12 +89,16 @@ class Postings(NamedTuple):
         """Compute every posting's share of a score, so that a search only has to add."""
         offsets, documents = np.asarray(arrays["posting_offsets"]), np.asarray(arrays["documents"])
         lengths, frequencies = np.asarray(arrays["lengths"]), np.asarray(arrays["frequencies"])
-        containing = np.diff(offsets)
-        idf = rarity(len(lengths), containing, variant=self.parameters.idf, log=np.log)
+        idf = rarity(len(lengths), np.diff(offsets), variant=self.parameters.idf, log=np.log)
         average = float(lengths.mean()) if len(lengths) else 0.0
-        weights = self.weigh_some(
-            np.repeat(idf, containing), frequencies, documents, lengths, average
-        )
+        weights = np.empty(len(documents), np.float32)
+        # What lies between takes forty bytes a posting: in blocks, a large index stays small.
+        for start in range(0, len(weights), _BLOCK_POSTINGS):
+            block = slice(start, start + _BLOCK_POSTINGS)
+            idf_of_each = np.repeat(idf, np.diff(np.clip(offsets, block.start, block.stop)))
+            weights[block] = np.asarray(
+                self.weigh_some(idf_of_each, frequencies[block], documents[block], lengths, average)
+            )
         return {**arrays, "weights": weights}
 
     def weigh_some(
