@@ -91,7 +91,6 @@ def test_a_lesson_is_shared_and_a_private_one_is_not(people: tuple[Shell, Shell]
     assert not any("ada" in id_ for id_ in found(bob, "wombats of ada"))
 
 
-@pytest.mark.full
 def test_rounds_of_both_at_once_lose_no_file_and_publish_nothing_private(
     people: tuple[Shell, Shell], postgres_url: str, tmp_path: Path
 ) -> None:
