@@ -47,9 +47,10 @@ from aurora.types import EMBEDDING, Event, Progress
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 import record
-from embedders import default_embedder
+from embedders import make_embedder
 
 COMPLETE = 20_000  # sessions
+QUICK = "aurora:shallow"  # what an import uses for so many
 MESSAGES, PROJECTS, QUESTIONS = 57, 20, 200
 LENGTHS = {"asked": 900, "thought": 130, "answer": 320, "input": 560, "outcome": 370}  # characters
 FIRST_DAY = datetime(2025, 11, 1, tzinfo=UTC)
@@ -167,7 +168,7 @@ def import_code(home: Path, chunks: int) -> dict[str, object]:
     """Make a memory of so many chunks of code."""
     with closing(SQLiteStore(home / "memory.db")) as store:
         store.chunks.put_chunks(corpus.chunks(chunks))
-        embed_missing(store, default_embedder())
+        embed_missing(store, make_embedder(QUICK, Path()))
     return {"chunks": chunks}
 
 
