@@ -24,10 +24,10 @@ ALIKE = {
                         "Traceback (most recent call last):\n  File \"x.py\", line 1, in <module>\n"
                         "    import yaml\nModuleNotFoundError: No module named 'yaml'"),
     "without quotes": ("ModuleNotFoundError: No module named 'yaml'", "no module named yaml"),
-    "npm": ("npm ERR! Missing script: \"lint\"\nnpm ERR! A log: /root/.npm/_logs/2026-01.log",
+    "npm": ("npm ERR! Missing script: \"lint\"\nnpm ERR! A log: /home/ada/.npm/_logs/2026-01.log",
             'npm ERR! Missing script: "lint"'),
     "node": ("Error: Cannot find module '/app/dist/server.js'\n  code: 'MODULE_NOT_FOUND'",
-             "Error: Cannot find module '/work/dist/server.js'"),
+             "Error: Cannot find module '/code/dist/server.js'"),
     "rust": ("error[E0382]: borrow of moved value: `video`\n --> src/main.rs:4:5",
              "error[E0382]: borrow of moved value: `video`"),
     "go": ("./main.go:12:2: undefined: fetchAll", "./cmd/main.go:40:7: undefined: fetchAll"),

@@ -21,7 +21,7 @@ from tests.hooks.events import (
     all_events,
 )
 
-FOLDER = Path("/work/shop")
+FOLDER = Path("/code/shop")
 SENT = all_events(FOLDER)
 FAILURE = Situation(Moment.FAILURE, command=COMMAND)
 
@@ -99,14 +99,14 @@ def test_tools_name_their_file_or_command(agent: str, expected: list[Situation])
 )
 def test_nothing_to_tell_after_a_tool(payload: object) -> None:
     """It worked, the user stopped it, it is no command, or it is no event at all."""
-    event = read_event(Occasion.AFTER, payload, "/work/shop")  # type: ignore[arg-type]
+    event = read_event(Occasion.AFTER, payload, "/code/shop")  # type: ignore[arg-type]
     assert event.situations == ()
 
 
 def test_an_agent_that_tells_no_status_is_read_by_what_a_command_printed() -> None:
     def told(printed: str) -> bool:
         call = {"tool_name": "Bash", "tool_input": {"command": "make"}, "tool_response": printed}
-        return bool(read_event(Occasion.AFTER_UNTOLD, call, "/work").situations)  # type: ignore[arg-type]
+        return bool(read_event(Occasion.AFTER_UNTOLD, call, "/code").situations)  # type: ignore[arg-type]
 
     assert told("make: *** [all] Error 2")
     assert told("Traceback (most recent call last):\nKeyError: 'x'")
@@ -117,12 +117,12 @@ def test_a_patch_names_its_files_and_a_long_one_the_first() -> None:
     lines = "".join(f"*** Update File: f{n}.py\n@@\n-a\n+b\n" for n in range(9))
     patch = f"*** Begin Patch\n{lines}*** End Patch"
     payload = {"tool_name": "apply_patch", "tool_input": {"command": patch}}
-    event = read_event(Occasion.BEFORE, payload, "/work")  # type: ignore[arg-type]
-    assert [each.file for each in event.situations] == [f"/work/f{n}.py" for n in range(5)]
+    event = read_event(Occasion.BEFORE, payload, "/code")  # type: ignore[arg-type]
+    assert [each.file for each in event.situations] == [f"/code/f{n}.py" for n in range(5)]
 
 
 def test_a_long_error_is_told_by_its_end() -> None:
     payload = {"tool_name": "Bash", "tool_input": {"command": "x"}, "error": "a" * 90_000 + "END"}
-    event = read_event(Occasion.FAILED, payload, "/work")  # type: ignore[arg-type]
+    event = read_event(Occasion.FAILED, payload, "/code")  # type: ignore[arg-type]
     assert event.situations[0].text.endswith("aEND")
     assert len(event.situations[0].text) == 20_000
