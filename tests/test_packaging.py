@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 import aurora
+from aurora.platforms import lock
 from tests.builders import write_tree
 from tests.guide.pages import read_steps, run_steps
 
@@ -36,8 +37,15 @@ def run(*words: str | Path, cwd: Path, home: Path | None = None) -> str:
 
 @pytest.fixture(scope="module")
 def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel and the source distribution, built as a release would be."""
-    return build(tmp_path_factory.mktemp("built") / "aurora", epoch=1_800_000_000, umask=0o022)
+    """The wheel and the source distribution, built as a release would be, once for all workers."""
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if base.name.startswith("popen-") else base  # pytest-xdist
+    with (shared / "built.lock").open("wb") as file:
+        lock(file, wait=True)
+        folder = shared / "built" / "aurora"
+        if (folder / "dist").exists():
+            return folder / "dist"
+        return build(folder, epoch=1_800_000_000, umask=0o022)
 
 
 @pytest.fixture(scope="module")

@@ -94,7 +94,7 @@ AGENTS = {
         make_hooks=grouped_hooks, events=CLAUDE_EVENTS,
         skills=Place(".claude/skills", ".claude/skills"),
         block=Place("CLAUDE.md", ".claude/CLAUDE.md"),
-        next_step="restart `claude`; in a project it asks once for the server of `.mcp.json`",
+        next_step="restart `claude`; with `--project` it asks once about the server of `.mcp.json`",
     ),
     "codex": Agent(
         CLIENTS["codex"], (".codex",), ("codex",),
