@@ -205,24 +205,26 @@ def check_results(
         for memory, (opened, _) in memories.items()
         if names[memory]
     }
+    tops = {
+        memory: opened.root.resolve() for memory, (opened, _) in memories.items() if opened.root
+    }
     kept = []
     for result in results:
         if result.memory not in memories:
             kept.append(result)
             continue
-        opened, prefix = memories[result.memory]
-        name = result.chunk.path.removeprefix(prefix)
+        name = result.chunk.path.removeprefix(memories[result.memory][1])
         state = states[result.memory].get(name) if name else None
-        chunk = result.chunk if state is None else _as_in_file(opened, result.chunk, state, writer)
+        chunk: Chunk | None = result.chunk
+        if state is not None:
+            path = tops.get(result.memory, Path()) / state.path
+            chunk = _as_in_file(path, result.chunk, state, writer)
         if chunk is not None:
             kept.append(_with_chunk(result, chunk))
     return kept
 
 
-def _as_in_file(
-    opened: OpenedMemory, chunk: Chunk, state: FileState, writer: Writer
-) -> Chunk | None:
-    path = opened.root.resolve() / state.path if opened.root else Path(state.path)
+def _as_in_file(path: Path, chunk: Chunk, state: FileState, writer: Writer) -> Chunk | None:
     if stamp_of(str(path)) == f"{state.size} {state.modified_ns} {state.identity}":
         return chunk
     return writer().find_in_file(path, chunk, state)

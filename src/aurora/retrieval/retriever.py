@@ -336,7 +336,8 @@ def build_results(
     tokens, stems = dict.fromkeys(tokenize(words)), {} if keyword else query_words(words)
     unembedded = _without_vector(store, chosen) if "semantic" in scores else set()
     results = []
-    for (row, score, contributions, relevance), chunk, more in chosen:
+    for fused_chunk, chunk, more in chosen:
+        row = fused_chunk.row
         terms = (
             keyword.terms(row)
             if keyword
@@ -346,15 +347,15 @@ def build_results(
         results.append(
             SearchResult(
                 store.placed(row, chunk),
-                score,
-                contributions,
+                fused_chunk.score,
+                fused_chunk.contributions,
                 histories.get(row),
                 tuple(filter(terms.__contains__, tokens)),
                 len(opened),
                 opened[-1] if opened else None,
                 symbols.get(row),
                 more,
-                relevance,
+                fused_chunk.relevance,
                 has_vector=row not in unembedded,
                 memory=owners.get(row) or store.name(row),
             )
