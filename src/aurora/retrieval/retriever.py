@@ -16,7 +16,7 @@ from functools import lru_cache
 from itertools import chain, filterfalse
 from pathlib import Path
 
-from aurora.errors import QueryError
+from aurora.errors import IndexFileError, QueryError
 from aurora.fusion.base import ContextFusion
 from aurora.retrieval.candidates import (
     NO_KEYWORD,
@@ -122,6 +122,13 @@ class HybridRetriever:
 
     def retrieve(self, query: Query) -> SearchResults:
         """Run all stages of a search. The first results do not depend on the limit."""
+        try:
+            return self._retrieve(query)
+        except IndexFileError:  # a page of vectors that only a later stage reads
+            self._signals.mend_vectors()
+            return self._retrieve(query)
+
+    def _retrieve(self, query: Query) -> SearchResults:
         now, text = self._now(), shortened(query.text)
         words, criteria = parse_query(text, now=now, here=query.here)
         span = _time_of(words, now, query.criteria, criteria)
