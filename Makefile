@@ -20,7 +20,7 @@ PYTEST = $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal --qu
 CORE := not full and not stress
 
 .PHONY: all demo test test-full stress lint lint-style lint-types lint-types-windows lint-types-macos lint-audit fix \
-	bench docs picture dist sbom formula lint-release clean coverage fuzz soak crash mutants
+	bench docs picture page dist sbom formula lint-release clean coverage fuzz soak crash mutants
 
 all: test lint
 
@@ -149,6 +149,13 @@ docs: $(VENV)/installed-dev
 # The picture of the README: a real search in this repository.
 picture: $(VENV)/installed
 	$(BIN)/python docs/picture.py > docs/search.svg
+
+# The page of `aur ui`, from `web/`. The built files are committed: users need no Node.
+page: web/node_modules/.package-lock.json
+	cd web && PATH="$(CURDIR)/$(BIN):$$PATH" npm run build
+
+web/node_modules/.package-lock.json: web/package-lock.json | $(VENV)/installed-dev
+	cd web && PATH="$(CURDIR)/$(BIN):$$PATH" npm ci --loglevel=error
 
 # The wheel and the source distribution: the same bytes on every machine.
 dist: $(VENV)/installed-dev
