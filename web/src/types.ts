@@ -168,10 +168,10 @@ export interface Why {
 export interface Session {
   id: string;
   agent: string;
-  title: string;
-  project: string;
-  branch: string;
-  model: string;
+  title: string | null;
+  project: string | null;
+  branch: string | null;
+  model: string | null;
   parent: string | null;
   started: string | null;
   ended: string | null;
@@ -182,7 +182,7 @@ export interface Session {
 
 /** `aur sessions show --json`. */
 export interface FullSession extends Session {
-  talk: { id: string; time: string | null; model: string; text: string; commands: Json[] }[];
+  talk: { id: string; time: string | null; model: string | null; text: string; commands: string[] }[];
 }
 
 export interface Lesson {
