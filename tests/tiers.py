@@ -86,7 +86,7 @@ FULL = (
     "indexing/test_copying.py",
     "indexing/test_trouble.py",
     "indexing/test_turns.py",
-    "mcp/test_connections.py",
+    "serving/test_connections.py",
     "mcp/test_lifetime.py::test_a_server",
     "mcp/test_long_running.py",
     "mcp/test_searching_meanwhile.py",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +15,7 @@ from aurora.cli.completers import complete_ids
 from aurora.cli.paths import seen_from, shown_place
 from aurora.cli.session import open_memory, tell
 from aurora.cli.terminal import can_show, print_json, print_stored, print_text, width_of
-from aurora.display.records import chunk_record, recall_record
+from aurora.display.records import chunk_text_record, recall_record
 from aurora.display.reports import (
     BLOCKS,
     HASHES,
@@ -28,7 +27,7 @@ from aurora.display.reports import (
     render_stats,
 )
 from aurora.engine import Stats
-from aurora.engine.own_lines import read_chunk_text
+from aurora.engine.own_lines import as_whole, read_chunk_text
 from aurora.engine.remarks import remarks_of
 from aurora.indexing.provenance import provenance_of
 from aurora.retrieval.lookup import relative_id, relative_path
@@ -36,11 +35,9 @@ from aurora.text import pluralize, printable
 from aurora.types import (
     AT_START,
     RECALL_BUDGET,
-    Chunk,
     IndexState,
     Json,
     Kind,
-    Lines,
     Moment,
     Note,
     Situation,
@@ -136,11 +133,9 @@ def get(chunk_id: str, *, as_json: bool) -> None:
         here = seen_from(memory.root)
         text, note, whole = read_chunk_text(memory, chunk, here=here)
         remarks = remarks_of(memory, chunk)
-    if whole:
-        chunk = _without_pieces(chunk, whole)
+    chunk = as_whole(chunk, whole)
     if as_json:
-        record: dict[str, Json] = {**chunk_record(chunk), "content": text, "note": note or None}
-        print_json({**record, "remarks": list(remarks)})
+        print_json(chunk_text_record(chunk, text, note, remarks))
         return
     lines = f", lines {chunk.lines.start}-{chunk.lines.end}" if chunk.lines else ""
     pieces = chunk.metadata.get("parts", 1)
@@ -193,13 +188,6 @@ def _version_record(version: EntryVersion) -> dict[str, Json]:
         "score": version.score,
         "text": version.text,
     }
-
-
-def _without_pieces(chunk: Chunk, lines: Lines) -> Chunk:
-    """The first piece of a definition as the whole, which has these lines."""
-    facts = chunk.metadata.items()
-    about = {key: value for key, value in facts if key not in ("part", "parts")}
-    return replace(chunk, lines=lines, metadata=about)
 
 
 @click.command(

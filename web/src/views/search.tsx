@@ -4,12 +4,14 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { api, exported } from "../api";
 import { addressOf, navigate, useAddress, useAnswer, useGeneration, useKeys } from "../hooks";
 import { Bar, inHundredths, Legend } from "../parts/bars";
+import { titleOf, whereOf } from "../parts/chunk";
 import { List } from "../parts/list";
 import { Pill } from "../parts/pill";
 import { Empty, Problem } from "../parts/state";
 import { ago } from "../parts/time";
 import type { FacetName, FacetRow, ParsedFilter, Result, SearchAnswer, SnippetLine, Start } from "../types";
 import { ResultPane } from "./result";
+import "./search.css";
 
 const FACETS: [FacetName, string][] = [
   ["kind", "Kind"],
@@ -121,7 +123,6 @@ export function Search({ start }: { start: Start }) {
           query={asked}
           result={open}
           above={open && shown?.results[open.rank - 2]}
-          editor={start.editor}
           onBack={back}
         />
       )}
@@ -221,16 +222,6 @@ function Row({ result }: { result: Result }) {
       </span>
     </>
   );
-}
-
-export const titleOf = (chunk: { qualified_name: string; name: string; id: string }) =>
-  chunk.qualified_name || chunk.name || chunk.id;
-
-/** `src/app.py:12–40`, or of a session its agent and title. */
-export function whereOf({ path, lines, session, id }: Result): string {
-  if (session) return `${session.agent}: ${session.title}`;
-  if (!path) return id;
-  return lines ? `${path}:${lines[0]}–${lines[1]}` : path;
 }
 
 /** A line of a snippet with the words of the query marked. */

@@ -1,0 +1,83 @@
+"""The application of the page: its files, its API, and the guard around both."""
+
+from __future__ import annotations
+
+import mimetypes
+import socket
+from collections.abc import Callable, Iterable, Iterator
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from aurora.report_types import Finding
+from aurora.serving.connections import make_server, run_server
+from aurora.serving.pool import MemoryPool
+from aurora.web.api import TABLE
+from aurora.web.door import Door
+from aurora.web.guard import Access, Guard, refuse
+
+VIEWS = ("/", "/sessions", "/sessions/{id:path}", "/lessons", "/agents", "/map", "/health")
+
+
+class Page:
+    """One running `aur ui`."""
+
+    def __init__(
+        self,
+        pool: MemoryPool,
+        listening: socket.socket,
+        *,
+        examine: Callable[[], Iterable[Finding]],
+    ) -> None:
+        """The page of these memories at an open socket. `examine` makes the checks of doctor."""
+        self._listening = listening
+        self._access = Access(listening.getsockname()[1])
+        self._door = Door(pool, self._access, examine)
+
+    def new_link(self) -> str:
+        """A link that opens the page in one browser."""
+        return self._access.new_link()
+
+    def serve(self) -> None:
+        """Serve until SIGINT or SIGTERM."""
+        run_server(make_server(make_app(self._door)), self._listening)
+
+
+def make_app(door: Door) -> ASGIApp:
+    """The page and its API over the memories of this door."""
+    built = dict(_read_files(files("aurora.web") / "page"))
+    index = built.get("index.html", b"")
+
+    def page(request: Request) -> Response:  # noqa: ARG001
+        return HTMLResponse(index)
+
+    def asset(request: Request) -> Response:
+        name = request.path_params["name"]
+        if name.startswith("api/"):
+            return refuse(404, f"There is no /{name}", "/api/openapi.json lists what there is")
+        if name not in built:
+            return refuse(404, f"There is no /{name}")
+        kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
+        return Response(built[name], media_type=kind)
+
+    routes = [
+        *(api.route(door) for api in TABLE),
+        *(Route(path, page, methods=["GET"]) for path in VIEWS),
+        Route("/{name:path}", asset, methods=["GET"]),
+    ]
+    app = Starlette(routes=routes)
+    return Guard(app, door.access, read_only=door.pool.read_only)
+
+
+def _read_files(folder: Traversable, prefix: str = "") -> Iterator[tuple[str, bytes]]:
+    """All built files by name: they are few and small, and a name cannot lead elsewhere."""
+    for entry in folder.iterdir():
+        if entry.is_dir():
+            yield from _read_files(entry, f"{prefix}{entry.name}/")
+        else:
+            yield f"{prefix}{entry.name}", entry.read_bytes()
