@@ -253,7 +253,18 @@ export interface Recall {
 
 /** One line of the log of calls. */
 export interface Call {
-  [field: string]: Json;
+  time: number;
+  door: string;
+  agent: string;
+  event: string;
+  moment: string;
+  milliseconds: number;
+  tokens: number;
+  rows: number;
+  left_out: number;
+  whole: number;
+  error: string;
+  memory: string;
 }
 
 /** `aur savings --json`. */
