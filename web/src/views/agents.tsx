@@ -1,0 +1,3 @@
+export function Agents() {
+  return <h1>Agents</h1>;
+}

@@ -1,0 +1,3 @@
+export function Health() {
+  return <h1>Health</h1>;
+}

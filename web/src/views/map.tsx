@@ -1,0 +1,3 @@
+export function ProjectMap() {
+  return <h1>Map</h1>;
+}

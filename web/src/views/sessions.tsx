@@ -1,0 +1,3 @@
+export function Sessions() {
+  return <h1>Sessions</h1>;
+}
