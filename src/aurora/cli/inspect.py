@@ -7,7 +7,6 @@ import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -37,14 +36,10 @@ from aurora.types import (
     RECALL_BUDGET,
     IndexState,
     Json,
-    Kind,
     Moment,
     Note,
     Situation,
 )
-
-if TYPE_CHECKING:
-    from aurora.engine.entries import EntryVersion
 
 _AS_JSON = "Print one JSON object, for programs: docs/reference/json.md."
 
@@ -162,7 +157,7 @@ def history(entry_id: str, *, as_json: bool) -> None:
     with open_memory() as memory:
         versions = memory.history(entry_id)
     if as_json:
-        print_json({"versions": [_version_record(version) for version in versions]})
+        print_json({"versions": [version.as_record() for version in versions]})
         return
     for number, version in enumerate(versions):
         if number:
@@ -172,22 +167,6 @@ def history(entry_id: str, *, as_json: bool) -> None:
         if origin := version.provenance.words:
             print_text(printable(f"  {origin}"))
         print_stored("\n".join(f"    {line}" for line in version.text.split("\n")))
-
-
-def _version_record(version: EntryVersion) -> dict[str, Json]:
-    """The object that docs/reference/json.md documents."""
-    return {
-        "id": version.id,
-        "title": version.title,
-        "state": "current" if version.is_current else "replaced",
-        "at": version.at.isoformat() if version.at else None,
-        "who": version.provenance.who or None,
-        "provenance": version.provenance.as_metadata(),
-        "replaced_by": version.replaced_by or None,
-        "replaces": list(version.replaces),
-        "score": version.score,
-        "text": version.text,
-    }
 
 
 @click.command(
@@ -209,8 +188,8 @@ def stats(*, left_out: bool, as_json: bool) -> None:
         root, label = memory.root, memory.label
         numbers = layers.pop(label, None) or memory.stats()
     if as_json:
-        others: dict[str, Json] = {name: _record(other) for name, other in layers.items()}
-        print_json({**_record(numbers), "name": label, "others": others})
+        others: dict[str, Json] = {name: other.as_record() for name, other in layers.items()}
+        print_json({**numbers.as_record(), "name": label, "others": others})
         return
     blocks = BLOCKS if can_show(BLOCKS) else HASHES
     width, facts = width_of(sys.stdout, os.environ), _facts(numbers, root)
@@ -261,36 +240,6 @@ def _freshness(stats: Stats) -> str:
     if stats.changed is None and stats.files:
         return "as the memory; `aur index` looks for changed files"
     return stats.index.state.description
-
-
-def _record(stats: Stats) -> dict[str, Json]:
-    """The object that docs/reference/json.md documents."""
-    embedder = stats.embedder
-    return {
-        "path": str(stats.name),
-        "bytes": stats.bytes,
-        "generation": stats.generation,
-        "indexed_at": stats.indexed_at.isoformat() if stats.indexed_at else None,
-        "files": stats.files,
-        "files_changed": stats.changed,
-        "indexing": {**stats.run._asdict()} if stats.run else None,
-        "chunks": sum(stats.chunks.values()),
-        "kinds": {str(kind): stats.chunks.get(kind, 0) for kind in Kind},
-        "namespaces": dict(stats.namespaces),
-        "index": {
-            "path": str(stats.index_path) if stats.index_path else None,
-            "bytes": stats.index_bytes,
-            "state": str(stats.index.state),
-            "current": stats.index.state is IndexState.CURRENT,
-        },
-        "embedder": embedder
-        and {
-            "name": embedder.name,
-            "dimension": embedder.dimension,
-            "fingerprint": embedder.fingerprint,
-        },
-        "embedded": stats.embedded,
-    }
 
 
 @click.command()

@@ -17,6 +17,7 @@ from aurora.engine.adoption import Offer, note_identity, note_reclaimed, offer
 from aurora.engine.agent_sessions import AgentSessions
 from aurora.engine.language_model import check_llm
 from aurora.engine.location import StoreLocation, require_driver, shown_name
+from aurora.engine.meaning_map import find_near
 from aurora.engine.opening import OpenedMemory
 from aurora.engine.trail import Trail
 from aurora.engine.writing import MemoryWriter, VectorUpdates
@@ -38,6 +39,7 @@ from aurora.indexing.replacing import piece_ids
 from aurora.indexing.turns import write_turn
 from aurora.llm.cache import AnswerCache
 from aurora.retrieval.retriever import HybridRetriever
+from aurora.signals.point_index import PointIndex
 from aurora.sources.walk import Skipped
 from aurora.stores.base import Checkout, Embedder, Reclaimed, Store
 from aurora.types import Chunk, Listener, Note, ignore_events
@@ -52,6 +54,7 @@ class MemoryAdmin:
     def __init__(self, opened: OpenedMemory, writer: MemoryWriter) -> None:
         self._opened, self._writer = opened, writer
         self._scrubbing = CoalescedCall()
+        self._points: tuple[Store, PointIndex] | None = None
         self.sessions = AgentSessions(opened, writer, self.scrub)
 
     def trail(self, memory: Memory) -> Trail:
@@ -126,6 +129,20 @@ class MemoryAdmin:
             skipped = (file for file in scan(*folders).files.values() if isinstance(file, Skipped))
             reasons |= {names.of(file.path): file.reason for file in skipped}
         return dict(sorted(reasons.items()))
+
+    def find_near(self, chunk: Chunk, *, limit: int) -> list[tuple[Chunk, float]]:
+        """The chunks nearest in meaning, with their cosine, nearest first."""
+        return find_near(self._opened, chunk, limit=limit)
+
+    @property
+    def points(self) -> PointIndex:
+        """The place of each chunk in the plane, by its meaning."""
+        store = self.store
+        if self._points is None or self._points[0] is not store:
+            path = self._opened.index_folder / "points.idx"
+            index = PointIndex(store, path, now=self._opened.now, listen=self._opened.listen)
+            self._points = store, index
+        return self._points[1]
 
     def find_to_forget(self, word: str) -> list[str]:
         """Chunk ids that a word stands for: an id, a file or folder, or `namespace:NAME`."""

@@ -6,7 +6,14 @@ from importlib.metadata import version
 
 from aurora.sources.sessions.readers import agent_names
 from aurora.types import Json
-from aurora.web import search_views
+from aurora.web import (
+    agent_views,
+    entry_views,
+    health_views,
+    map_views,
+    search_views,
+    trail_views,
+)
 from aurora.web.door import Door
 from aurora.web.file_text import file
 from aurora.web.routes import Api, describe_all
@@ -42,6 +49,29 @@ TABLE = [
     Api("GET", "/api/search", search_views.search),
     Api("GET", "/api/chunk", search_views.chunk),
     Api("GET", "/api/file", file),
+    Api("GET", "/api/history", trail_views.history),
+    Api("GET", "/api/why", trail_views.why),
+    Api("GET", "/api/similar", trail_views.similar),
+    Api("GET", "/api/sessions", trail_views.sessions),
+    Api("GET", "/api/sessions/{id:path}", trail_views.session),
+    Api("GET", "/api/lessons", entry_views.lessons),
+    Api("GET", "/api/lessons/history", entry_views.entry_history),
+    Api("POST", "/api/learn", entry_views.learn),
+    Api("POST", "/api/replace", entry_views.replace),
+    Api("POST", "/api/forget/preview", entry_views.forget_preview),
+    Api("POST", "/api/forget", entry_views.forget),
+    Api("GET", "/api/recall", agent_views.recall),
+    Api("GET", "/api/calls", agent_views.calls),
+    Api("GET", "/api/savings", agent_views.savings),
+    Api("GET", "/api/map/files", map_views.map_files),
+    Api("GET", "/api/map/points", map_views.map_points),
+    Api("GET", "/api/map/points.bin", map_views.map_points_binary),
+    Api("GET", "/api/map/points/near", map_views.map_near),
+    Api("GET", "/api/map/lit", map_views.map_lit),
+    Api("GET", "/api/health", health_views.health),
+    Api("GET", "/api/doctor", health_views.doctor),
+    Api("GET", "/api/selfcheck", health_views.self_check),
+    Api("POST", "/api/selfcheck", health_views.start_self_check),
     Api("POST", "/api/links", new_link),
     Api("GET", "/api/openapi.json", openapi),
 ]

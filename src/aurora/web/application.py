@@ -20,6 +20,7 @@ from aurora.serving.pool import MemoryPool
 from aurora.web.api import TABLE
 from aurora.web.door import Door
 from aurora.web.guard import Access, Guard, refuse
+from aurora.web.live import Watcher, stream_events
 
 VIEWS = ("/", "/sessions", "/sessions/{id:path}", "/lessons", "/agents", "/map", "/health")
 
@@ -45,16 +46,21 @@ class Page:
 
     def serve(self) -> None:
         """Serve until SIGINT or SIGTERM."""
-        run_server(make_server(make_app(self._door)), self._listening)
+        server = make_server(make_app(self._door, lambda: server.should_exit))
+        run_server(server, self._listening)
 
 
-def make_app(door: Door) -> ASGIApp:
-    """The page and its API over the memories of this door."""
+def make_app(door: Door, is_ending: Callable[[], bool]) -> ASGIApp:
+    """The page and its API over the memories of this door. Streams end with the server."""
+    watcher = Watcher(door)
     built = dict(_read_files(files("aurora.web") / "page"))
     index = built.get("index.html", b"")
 
     def page(request: Request) -> Response:  # noqa: ARG001
         return HTMLResponse(index)
+
+    def events(request: Request) -> Response:  # noqa: ARG001
+        return stream_events(watcher, is_ending)
 
     def asset(request: Request) -> Response:
         name = request.path_params["name"]
@@ -67,6 +73,7 @@ def make_app(door: Door) -> ASGIApp:
 
     routes = [
         *(api.route(door) for api in TABLE),
+        Route("/api/events", events, methods=["GET"]),
         *(Route(path, page, methods=["GET"]) for path in VIEWS),
         Route("/{name:path}", asset, methods=["GET"]),
     ]

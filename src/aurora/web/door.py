@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from aurora.engine import Memory
@@ -12,6 +12,7 @@ from aurora.report_types import Finding
 from aurora.serving.pool import MemoryPool
 from aurora.types import Chunk
 from aurora.web.guard import Access
+from aurora.web.self_check_run import SelfCheckRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,7 @@ class Door:
     pool: MemoryPool
     access: Access
     examine: Callable[[], Iterable[Finding]]
+    self_check: SelfCheckRun = field(default_factory=SelfCheckRun)
 
     @property
     def memory(self) -> Memory:

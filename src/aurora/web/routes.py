@@ -108,7 +108,7 @@ class Api:
             described["parameters"] = [
                 {
                     "name": name,
-                    "in": "path" if f"{{{name}}}" in self.path else "query",
+                    "in": "path" if f"{{{name}" in self.path else "query",
                     "required": name in needed,
                     "schema": schema,
                 }
@@ -121,7 +121,8 @@ def describe_all(table: list[Api], version: str) -> dict[str, Json]:
     """The description of the whole API, as OpenAPI 3.1."""
     paths: dict[str, dict[str, Json]] = {}
     for api in table:
-        paths.setdefault(api.path, {})[api.method.lower()] = api.describe()
+        path = api.path.replace(":path}", "}")
+        paths.setdefault(path, {})[api.method.lower()] = api.describe()
     error: dict[str, Json] = {"error": {"type": "string"}, "hint": {"type": "string"}}
     schema: dict[str, Json] = {"type": "object", "properties": error}
     return {

@@ -13,7 +13,7 @@ from aurora.retrieval.query import list_filters, parse_query
 from aurora.types import Json
 from aurora.web.door import Door
 
-_FACETED = 200  # results that facets are counted over
+_FACETED = 100  # results that facets are counted over: more take longer than a keystroke
 _MOST = 500  # results of one answer
 _CONTEXT = 1  # lines around the best one
 
@@ -26,8 +26,9 @@ def search(
     mode: str = "",
     memory: str = "",
     workspace: bool = False,
+    facets: bool = True,
 ) -> dict[str, Json]:
-    """The best results for a query, its filters, and facets of the first 200 results.
+    """The best results for a query, its filters, and facets of the first 100 results.
 
     The object of `aur mem search --json`, with `parsed`, `facets`, `generation`, `milliseconds`,
     and a `confidence` in each result.
@@ -36,12 +37,12 @@ def search(
     limit = max(1, min(limit, _MOST))
     answer = opened.search(
         q,
-        limit=max(limit, _FACETED),
+        limit=max(limit, _FACETED) if facets else limit,
         mode=mode or None,
         workspace=workspace,
         memories=[memory] if memory else (),
     )
-    facets = count_facets(answer.results[:_FACETED], now=now)
+    counted = count_facets(answer.results[:_FACETED], now=now) if facets else {}
     shown = replace(
         answer, query=replace(answer.query, limit=limit), results=answer.results[:limit]
     )
@@ -60,7 +61,7 @@ def search(
             "words": parse_query(q, now=now).words,
             "filters": [dict(each._asdict()) for each in list_filters(q, now=now)],
         },
-        "facets": {name: [asdict(facet) for facet in listed] for name, listed in facets.items()},
+        "facets": {name: [asdict(facet) for facet in listed] for name, listed in counted.items()},
         "generation": opened.admin.generation if opened.exists else 0,
         "milliseconds": round((perf_counter() - began) * 1000, 1),
     }
