@@ -265,6 +265,8 @@ export interface Call {
   whole: number;
   error: string;
   memory: string;
+  /** Whether it asked this memory. */
+  here: boolean;
 }
 
 /** `aur savings --json`. */
@@ -293,6 +295,8 @@ export interface MapPoints {
   kinds: string[];
   layers: string[];
   generation: number;
+  /** False during the first index run. */
+  ready: boolean;
 }
 
 export interface MapLit {
@@ -326,7 +330,7 @@ export interface Stats {
 }
 
 export interface Health {
-  stats: Stats;
+  stats: Stats | null;
   settings: { key: string; value: Json; origin: string }[];
   model: { [key: string]: Json };
 }
@@ -347,6 +351,15 @@ export interface SelfCheck {
   checks: { what: string; value: number; limit: number; is_least: boolean; is_passed: boolean }[];
   missed: { kind: string; query: string; right: string; place: number; first: string; score: number }[];
   notes: string[];
+}
+
+/** The latest self-check of this server. */
+export interface SelfCheckRun {
+  state: "idle" | "running" | "done" | "failed";
+  done: number;
+  total: number;
+  result: SelfCheck | null;
+  error: string | null;
 }
 
 /** An index run at work. */

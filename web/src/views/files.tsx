@@ -15,6 +15,7 @@ const MEASURES: { [measure in Measure]: { label: string; low: string; high: stri
   freshness: { label: "Freshness", low: "long ago", high: "changed lately" },
 };
 const ROWS = 300; // of the table
+const LETTER = 6.5; // pixels
 
 export function FilesMap({ generation }: { generation: number }) {
   const { params } = useAddress();
@@ -29,7 +30,7 @@ export function FilesMap({ generation }: { generation: number }) {
   if (!tree.children?.length) return <Empty title="No file is indexed yet" />;
   const folder = findNode(tree, params.get("folder") ?? "") ?? tree;
   return (
-    <div class="files">
+    <div class="files-map">
       <div class="legend-row">
         <Crumbs path={folder.path} onOpen={(path) => show({ folder: path })} />
         <label>
@@ -153,16 +154,22 @@ function meanAmount(node: Node, measure: Measure, now: number): number {
   return amount(node, measure, now) / Math.max(1, filesIn(node).length);
 }
 
+/** A name as far as it fits into a width; empty when less than three letters would. */
+function shorten(name: string, width: number): string {
+  const letters = Math.floor((width - 8) / LETTER);
+  if (letters >= name.length) return name;
+  return letters < 4 ? "" : `${name.slice(0, letters - 1)}…`;
+}
+
 function Tile({ rectangle, index, step }: { rectangle: Rectangle; index: number; step: number }) {
   const { node, x, y, width, height, open } = rectangle;
-  const hasName = width > 44 && height >= HEAD - 2;
+  const name = height >= HEAD - 2 ? shorten(node.children ? `${node.name}/` : node.name, width) : "";
   return (
     <svg x={x} y={y} width={width} height={height} data-index={index} class={open ? "folder" : `file step-${step}`}>
       <rect width={Math.max(0, width - 1)} height={Math.max(0, height - 1)} />
-      {hasName && (
+      {name && (
         <text x="5" y="13">
-          {node.name}
-          {node.children && "/"}
+          {name}
         </text>
       )}
     </svg>

@@ -25,7 +25,7 @@ export function Health({ start }: { start: Start }) {
       <h1>Health</h1>
       <RunAtWork />
       {health.error && <Problem error={health.error} />}
-      {health.value && <Memories stats={health.value.stats} />}
+      {health.value && (health.value.stats ? <Memories stats={health.value.stats} /> : <NoMemory />)}
       <Findings />
       <SelfCheckSection can={!start.read_only} />
       {health.value && <Model health={health.value} />}
@@ -47,6 +47,14 @@ function RunAtWork() {
       </p>
       <progress aria-label={run.task} max={run.total || 1} {...(run.total ? { value: run.done } : {})} />
     </section>
+  );
+}
+
+function NoMemory() {
+  return (
+    <p>
+      There is no memory here yet: <code>aur index</code> makes one.
+    </p>
   );
 }
 
@@ -211,11 +219,17 @@ function SelfCheckSection({ can }: { can: boolean }) {
         )}
       </header>
       {error && <Problem error={error} />}
+      {value?.error && (
+        <p class="bad" role="alert">
+          {value.error}
+        </p>
+      )}
       {!result && (
         <p class="muted" aria-live="polite">
           {running
-            ? "The memory is asked questions about itself. This takes some seconds."
-            : "Asks the memory questions whose answers are known, as `aur eval --self` does, and compares its scores with how often they are right."}
+            ? `The memory is asked questions about itself: ${value!.done} of ${value!.total || "some"}.`
+            : "Asks questions whose answers are known, and compares the scores with how often they are right: "}
+          {!running && <code>aur eval --self</code>}
         </p>
       )}
       {result && <Checked result={result} />}

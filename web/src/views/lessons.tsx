@@ -12,23 +12,29 @@ import type { Lesson, LessonHistory, Start } from "../types";
 import "./lessons.css";
 
 const STATES: { [state: string]: { label: string; fits: (lesson: Lesson) => boolean } } = {
-  current: { label: "Current", fits: (lesson) => !lesson.replaced_by },
+  current: { label: "Current", fits: (lesson) => lesson.state === "current" },
   failed: { label: "Did not work", fits: (lesson) => hasRemark(lesson, "did not work") },
   stale: { label: "Stale", fits: (lesson) => hasRemark(lesson, "stale") },
-  replaced: { label: "Replaced", fits: (lesson) => Boolean(lesson.replaced_by) },
+  replaced: { label: "Replaced", fits: (lesson) => lesson.state === "replaced" },
   all: { label: "All", fits: () => true },
 };
 
 const hasRemark = (lesson: Lesson, beginning: string) => lesson.remarks.some((text) => text.startsWith(beginning));
+
+/** Those that are found, and those that others replaced. */
+async function loadLessons(signal: AbortSignal): Promise<Lesson[]> {
+  const [current, replaced] = await Promise.all([api.lessons("current", signal), api.lessons("replaced", signal)]);
+  return [...current.lessons, ...replaced.lessons];
+}
 
 type Action = { does: "learn" } | { does: "edit" | "history" | "forget"; lesson: Lesson };
 
 export function Lessons({ start }: { start: Start }) {
   const { params } = useAddress();
   const state = params.get("state") ?? "current";
-  const answer = useAnswer((signal) => api.lessons("all", signal), [useGeneration()]);
+  const answer = useAnswer(loadLessons, [useGeneration()]);
   const [action, setAction] = useState<Action | null>(null);
-  const all = answer.value?.lessons ?? [];
+  const all = answer.value ?? [];
   const shown = all.filter((STATES[state] ?? STATES["all"]!).fits);
   const close = () => setAction(null);
   const done = (text: string) => (say(text), answer.again());
@@ -93,11 +99,12 @@ function Entry({ lesson, can, onAction }: EntryProps) {
       {label}
     </button>
   );
+  const text = withoutHeading(lesson);
   const hasPast = lesson.replaces.length > 0 || lesson.replaced_by !== null;
   return (
-    <li class={lesson.replaced_by ? "lesson replaced" : "lesson"} id={lesson.id}>
-      {lesson.title && lesson.title !== lesson.text && <h2>{lesson.title}</h2>}
-      <p class="plain">{lesson.text}</p>
+    <li class={`lesson ${lesson.state}`} id={lesson.id}>
+      {text.startsWith(lesson.title) || <h2>{lesson.title}</h2>}
+      <p class="plain">{text}</p>
       <p class="about muted">
         <span>{lesson.kind}</span>
         {lesson.score !== null && <Success score={lesson.score} tries={lesson.tries} />}
@@ -111,12 +118,18 @@ function Entry({ lesson, can, onAction }: EntryProps) {
         <span>{lesson.memory}</span>
       </p>
       <p class="actions">
-        {can && !lesson.replaced_by && button("edit", "Edit")}
+        {can && lesson.state === "current" && button("edit", "Edit")}
         {hasPast && button("history", "Versions")}
         {can && button("forget", "Forget")}
       </p>
     </li>
   );
+}
+
+/** The text of a document repeats its title as a heading. */
+function withoutHeading({ title, text }: Lesson): string {
+  const heading = `# ${title}\n`;
+  return text.startsWith(heading) ? text.slice(heading.length).trimStart() : text;
 }
 
 const nameOf = (lesson: Lesson): string => lesson.title || lesson.text.slice(0, 80);

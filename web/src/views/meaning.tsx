@@ -42,6 +42,7 @@ export function MeaningMap({ generation }: { generation: number }) {
   }, [typed]);
   if (points.error) return <Problem error={points.error} />;
   if (!points.value) return <p class="muted waiting">Computing the places of all chunks …</p>;
+  if (!points.value.about.ready) return <p class="muted waiting">The map is made when the index run is through.</p>;
   if (!points.value.kinds.length)
     return (
       <Empty title="There are no vectors">

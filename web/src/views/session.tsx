@@ -13,7 +13,7 @@ export function Session({ id }: { id: string }) {
   const { value, error } = useAnswer((signal) => api.session(id, signal), [id, useGeneration()]);
   useExchangeKeys();
   return (
-    <article class="view" aria-label="Session">
+    <article class="view session" aria-label="Session">
       {error && <Problem error={error} />}
       {value && <Head session={value} />}
       {value?.talk.map((exchange, index) => (

@@ -161,11 +161,11 @@ function Timeline({ sessions }: { sessions: Session[] }) {
             </g>
           ))}
         </svg>
+        <figcaption class="muted">
+          <span>{dayName(first)}</span>
+          <span>{dayName(last)}</span>
+        </figcaption>
       </div>
-      <figcaption class="ends muted">
-        <span>{dayName(first)}</span>
-        <span>{dayName(last)}</span>
-      </figcaption>
     </figure>
   );
 }
