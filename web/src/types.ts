@@ -146,7 +146,8 @@ export interface FileText {
 export interface History {
   /** `lines`: how many of the lines it changed last. */
   commits: { id: string; time: string; author: string; subject: string; lines: number | null }[];
-  uncommitted: boolean;
+  /** How many of the lines no commit has. */
+  uncommitted: number;
   uses: string[];
   read_at: string | null;
 }

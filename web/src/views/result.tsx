@@ -179,7 +179,7 @@ function Past({ place, generation }: More) {
   const { commits, uses, read_at, uncommitted } = history.value;
   const marks = [
     ...commits.map(({ time, subject, author }) => ({ at: time, kind: "commit" as const, text: `${subject} (${author})` })),
-    ...uses.map((at) => ({ at, kind: "use" as const, text: "opened" })),
+    ...uses.map((at) => ({ at, kind: "use" as const, text: "" })),
   ];
   return (
     <section aria-label="History of these lines">
@@ -187,7 +187,7 @@ function Past({ place, generation }: More) {
       <Strip marks={marks} label={`${commits.length} commits, ${uses.length} uses`} />
       {commits.length > 0 && <Commits commits={commits} />}
       <p class="muted">
-        {uncommitted && "Some of the lines are not committed. "}
+        {uncommitted > 0 && `Not committed: ${uncommitted === 1 ? "1 line" : `${uncommitted} lines`}. `}
         {read_at && (
           <>
             Read from git <Time at={read_at} />.

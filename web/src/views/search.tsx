@@ -5,6 +5,7 @@ import { api, exported } from "../api";
 import { addressOf, navigate, useAddress, useAnswer, useGeneration, useKeys } from "../hooks";
 import { Bar, inHundredths, Legend } from "../parts/bars";
 import { titleOf, whereOf } from "../parts/chunk";
+import { Link } from "../parts/link";
 import { List } from "../parts/list";
 import { Pill } from "../parts/pill";
 import { Empty, Problem } from "../parts/state";
@@ -311,11 +312,13 @@ function Begin({ start }: { start: Start }) {
     );
   return (
     <Empty title={`Search ${start.memory}`}>
-      <p>Words, names and questions. Filters narrow an answer:</p>
+      <p>Words, names and questions. Filters narrow an answer; alone they list the newest:</p>
       <ul class="examples">
-        {["type:function", "path:src/**", "lang:python", "since:7d", "-test"].map((filter) => (
+        {["type:function", "path:src/**", "lang:python", "since:7d"].map((filter) => (
           <li key={filter}>
-            <code>{filter}</code>
+            <Link href={addressOf("/", { q: filter })}>
+              <code>{filter}</code>
+            </Link>
           </li>
         ))}
       </ul>
