@@ -7,7 +7,7 @@ export default defineConfig({
     emptyOutDir: true,
     target: ["chrome123", "firefox120", "safari17.5"], // the first with light-dark()
     modulePreload: { polyfill: false },
-    assetsInlineLimit: 0,
+    license: { fileName: "licenses.md" }, // of what is inside
     rolldownOptions: {
       output: { entryFileNames: "page.js", assetFileNames: "page[extname]", codeSplitting: false },
     },

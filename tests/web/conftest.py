@@ -5,20 +5,22 @@ from __future__ import annotations
 import platform
 import re
 import shutil
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import httpx2
 import pytest
 
 from tests.cli.conftest import Shell
 from tests.web.shop import make_shop
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request
 
 INSTALLED = Path(sys.prefix) / "browser"  # by `make test`
 AXE = INSTALLED / "node_modules" / "axe-core" / "axe.min.js"
@@ -38,23 +40,24 @@ class Site:
     """A running `aur ui`."""
 
     shell: Shell
-    link: str  # works once
     address: str
+    cookie: tuple[str, str]
 
 
 @contextmanager
 def serve(shell: Shell, *words: str) -> Iterator[Site]:
     """Start `aur ui` for a project, and end it."""
-    server = shell.start("ui", "--no-open", *words)
-    try:
-        assert server.stderr is not None
-        line = next((line for line in server.stderr if "token=" in line), "")
-        link = re.search(r"(http://[^/]+)/\?token=\S+", line)
-        assert link, server.stderr.read()
-        yield Site(shell, link[0], link[1])
-    finally:
-        server.terminate()
-        server.wait(timeout=30)
+    with shell.start("ui", "--no-open", *words) as server:
+        try:
+            assert server.stderr is not None
+            said = next((line for line in server.stderr if "token=" in line), "")
+            link = re.search(r"(http://[^/]+)/\?token=\S+", said)
+            assert link, server.stderr.read()
+            cookie = httpx2.get(link[0]).headers["set-cookie"].split(";")[0]
+            name, value = cookie.split("=", 1)
+            yield Site(shell, link[1], (name, value))
+        finally:
+            server.send_signal(signal.SIGTERM)
 
 
 @pytest.fixture(scope="package")
@@ -93,20 +96,57 @@ def browser() -> Iterator[Browser]:
         browser.close()
 
 
-class _State:
-    """The cookie of the first visit, for the others."""
-
-    cookie: dict[str, object] | None = None
-
-
 Open = Callable[..., "Page"]
+_COMING = re.compile("/api/(events|history|why|similar)")
 
 
-@pytest.fixture(scope="module")
-def signed_in(browser: Browser, site: Site) -> list[dict[str, object]]:
-    """The cookie that the one-time link gave."""
-    context = browser.new_context()
-    context.new_page().goto(_new_link(site))
-    cookies = context.cookies()
-    context.close()
-    return cookies
+@pytest.fixture
+def open_page(browser: Browser, site: Site) -> Iterator[Open]:
+    """Opens views of the page. None may ask another host, and nothing in them may go wrong."""
+    contexts: list[BrowserContext] = []
+    problems: list[str] = []
+
+    def open_page(path: str = "/", at: Site = site, width: int = 1400, **options: Any) -> Page:
+        context = browser.new_context(viewport={"width": width, "height": 900}, **options)
+        context.add_cookies([{"name": at.cookie[0], "value": at.cookie[1], "url": at.address}])
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(20_000)
+        note_problems(page, at.address, problems)
+        page.goto(at.address + path)
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert problems == []
+
+
+def note_problems(page: Page, address: str, problems: list[str]) -> None:
+    """Write down errors, dialogs, and requests to another host."""
+
+    def note_message(message: ConsoleMessage) -> None:
+        if message.type == "error" and not _COMING.search(message.location["url"]):
+            problems.append(message.text)
+
+    def note_request(request: Request) -> None:
+        if not request.url.startswith((f"{address}/", "data:", "blob:")):
+            problems.append(f"asked {request.url}")
+
+    page.on("console", note_message)
+    page.on("request", note_request)
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on("dialog", lambda dialog: problems.append(f"a dialog: {dialog.message}"))
+
+
+def serious(page: Page) -> list[str]:
+    """What axe finds serious or worse."""
+    assert AXE.is_file(), NO_AXE
+    page.evaluate(AXE.read_text(encoding="utf-8"))  # `evaluate` is not bound by the page's policy
+    found = page.evaluate("axe.run()")["violations"]
+    return [
+        f"{rule['id']}: {node['html'][:200]}"
+        for rule in found
+        for node in rule["nodes"]
+        if rule["impact"] in ("serious", "critical")
+    ]

@@ -97,7 +97,10 @@ function useShellKeys(openHelp: () => void): void {
   const afterG = useRef(false);
   useKeys((event) => {
     const field = event.target as HTMLElement;
-    if (event.key === "Escape" && field.matches("input, textarea")) return field.blur();
+    if (event.key === "Escape" && field.matches("input, textarea")) {
+      event.preventDefault(); // or the browser empties the field
+      return field.blur();
+    }
     if (isTyping(event)) return;
     const view = afterG.current && !exported && VIEWS.find(({ key }) => key === event.key);
     afterG.current = event.key === "g";

@@ -11,6 +11,13 @@ export const SIGNALS: { [signal: string]: { label: string; means: string } } = {
   expansion: { label: "Expansion", means: "words that a language model added" },
   rerank: { label: "Reranking", means: "the order of a reranker" },
   lesson: { label: "Lesson", means: "the place of a lesson or decision" },
+  file: { label: "File", means: "many hits in the same file" },
+  context: { label: "Neighbours", means: "hits beside it in the conversation" },
+  newest: { label: "Newest", means: "the newest exchange takes the place of an earlier one" },
+  aside: { label: "Aside", means: "tests, examples and generated code rank below sources" },
+  elsewhere: { label: "Elsewhere", means: "sessions of other projects rank below those of this one" },
+  variety: { label: "Variety", means: "further chunks of a file rank below its best" },
+  unanswered: { label: "Unanswered", means: "a question that nothing answers" },
 };
 
 export const labelOf = (signal: string): string => SIGNALS[signal]?.label ?? signal;
@@ -26,21 +33,21 @@ const wordsFor = (contributions: Contribution[]): string =>
     .map((part) => `${labelOf(part.signal)} ${inHundredths(part.value)}`)
     .join(", ");
 
-/** One bar from 0 to 1 that adds up to the score. */
+/** One bar from 0 to 1 that adds up to the score; what lowers the score makes the parts smaller. */
 export function Bar({ contributions, score }: { contributions: Contribution[]; score: number }) {
   const text = `Score ${inHundredths(score)}: ${wordsFor(contributions)}`;
+  const parts = partsOf(contributions).filter((part) => part.value > 0);
+  const scale = score / parts.reduce((sum, part) => sum + part.value, 0);
   return (
     <span class="bar" role="img" aria-label={text} title={text}>
-      {partsOf(contributions)
-        .filter((part) => part.value > 0)
-        .map((part) => (
-          <span key={part.signal} class={`signal ${part.signal}`} style={{ width: `${part.value * 100}%` }} />
-        ))}
+      {parts.map((part) => (
+        <span key={part.signal} class={`signal ${part.signal}`} style={{ width: `${part.value * scale * 100}%` }} />
+      ))}
     </span>
   );
 }
 
-/** Which colour is which signal. */
+/** Which colour is which signal, of those that show in a bar. */
 export function Legend({ signals }: { signals: string[] }) {
   return (
     <ul class="legend" aria-label="Signals">

@@ -27,7 +27,7 @@ export function List<T>({ items, label, rowHeight, keyOf, hrefOf, render, curren
   const [scroll, setScroll] = useState(0);
   const [height, setHeight] = useState(800);
   const [active, setActive] = useState(0);
-  const moved = useRef(false);
+  const wanted = useRef<number | null>(null);
 
   useLayoutEffect(() => {
     const element = box.current!;
@@ -41,12 +41,25 @@ export function List<T>({ items, label, rowHeight, keyOf, hrefOf, render, curren
     setActive((old) => (open >= 0 ? open : Math.max(0, Math.min(old, items.length - 1))));
   }, [items, current]);
 
-  // The row that got the focus by a key may not have existed before.
-  useLayoutEffect(() => {
-    if (!moved.current) return;
-    moved.current = false;
-    box.current!.querySelector<HTMLElement>(`[data-index="${active}"] > a`)?.focus({ preventScroll: true });
-  });
+  // When the open row is closed, the focus comes back to it.
+  const wasOpen = useRef(false);
+  useEffect(() => {
+    if (wasOpen.current && !current && document.activeElement === document.body) {
+      wanted.current = active;
+      focusMoved();
+    }
+    wasOpen.current = Boolean(current);
+  }, [current]);
+
+  // Gives the focus to a row that a key moved to, as soon as it is drawn.
+  const focusMoved = () => {
+    if (wanted.current === null) return;
+    const row = box.current!.querySelector<HTMLElement>(`[data-index="${wanted.current}"] > a`);
+    if (!row) return;
+    wanted.current = null;
+    row.focus({ preventScroll: true });
+  };
+  useLayoutEffect(focusMoved);
 
   const first = Math.max(0, Math.floor(scroll / rowHeight) - MARGIN);
   const last = Math.min(items.length, Math.ceil((scroll + height) / rowHeight) + MARGIN);
@@ -65,18 +78,21 @@ export function List<T>({ items, label, rowHeight, keyOf, hrefOf, render, curren
     else if (top + rowHeight > element.scrollTop + element.clientHeight)
       element.scrollTop = top + rowHeight - element.clientHeight;
     setScroll(element.scrollTop);
-    moved.current = true;
+    wanted.current = index;
     setActive(index);
+    focusMoved();
   };
 
   useKeys((event) => {
     if (isTyping(event) && !(event.target as HTMLElement).closest("[data-list-keys]")) return;
     const inField = isTyping(event);
     const inList = box.current!.contains(document.activeElement);
+    const isFree = inField || document.activeElement === document.body; // arrows scroll what has the focus
     const page = Math.max(1, Math.floor(height / rowHeight) - 1);
     const key = event.key;
-    if (key === "ArrowDown" || (key === "j" && !inField)) move(inList ? active + 1 : active, 1);
-    else if ((key === "ArrowUp" || key === "k") && inList) move(active - 1, -1);
+    if ((key === "ArrowDown" && (inList || isFree)) || (key === "j" && !inField))
+      move(inList || current ? active + 1 : active, 1);
+    else if ((key === "ArrowUp" && inList) || (key === "k" && !inField)) move(active - 1, -1);
     else if (key === "PageDown" && inList) move(active + page, 1);
     else if (key === "PageUp" && inList) move(active - page, -1);
     else if (key === "Home" && inList) move(0, 1);
@@ -87,7 +103,7 @@ export function List<T>({ items, label, rowHeight, keyOf, hrefOf, render, curren
 
   return (
     <div class="list" ref={box} onScroll={(event) => setScroll(event.currentTarget.scrollTop)}>
-      <ol aria-label={label} style={{ height: items.length * rowHeight }}>
+      <ol aria-label={label} style={{ height: `${items.length * rowHeight}px` }}>
         {items.slice(first, last).map((item, offset) => {
           const index = first + offset;
           const href = hrefOf(item);
@@ -97,7 +113,7 @@ export function List<T>({ items, label, rowHeight, keyOf, hrefOf, render, curren
               data-index={index}
               aria-setsize={items.length}
               aria-posinset={index + 1}
-              style={{ top: index * rowHeight, height: rowHeight }}
+              style={{ top: `${index * rowHeight}px`, height: `${rowHeight}px` }}
             >
               {href === null ? (
                 <div class="row heading">{render(item, index)}</div>

@@ -21,7 +21,7 @@ const FACETS: [FacetName, string][] = [
   ["agent", "Agent"],
   ["time", "Changed"],
 ];
-const ROW = 132; // pixels: a head, three lines of text, a foot
+const ROW = 140; // pixels: a head, three lines of text, a foot
 const PAGE = 20;
 const MOST = 500;
 const PAUSE = 40; // milliseconds without a key before the server is asked
@@ -62,16 +62,20 @@ const ask = (q: string) => navigate(addressOf("/", { q }));
 export function Search({ start }: { start: Start }) {
   const { params } = useAddress();
   const { typed, asked, type } = useQuery();
-  const [limit, setLimit] = useState(PAGE);
+  const [more, setMore] = useState({ q: "", limit: PAGE });
   const generation = useGeneration();
   const id = params.get("id");
   const memory = params.get("memory") ?? undefined;
-  useEffect(() => setLimit(PAGE), [asked]);
+  const limit = more.q === asked ? more.limit : PAGE;
   const answer = useAnswer(
     (signal) => (asked ? api.search({ q: asked, limit }, signal) : null),
     [asked, limit, generation],
   );
   const shown = asked ? answer.value : null;
+  const field = useRef<HTMLInputElement>(null);
+  useEffect(() => {
+    if (!id && !exported) field.current!.focus();
+  }, []);
   const back = () => navigate(addressOf("/", { q: asked }));
   useKeys((event) => {
     if (event.key === "Escape" && id && !document.querySelector("dialog")) back();
@@ -83,10 +87,10 @@ export function Search({ start }: { start: Start }) {
         <h1 class="hidden">Search</h1>
         <input
           type="search"
+          ref={field}
           aria-label="Search the memory"
           placeholder={`Search ${start.memory}: words, names, type:function, path:src/**, since:7d`}
           value={typed}
-          autofocus={!id}
           readOnly={exported !== null}
           data-keys
           data-list-keys
@@ -103,6 +107,7 @@ export function Search({ start }: { start: Start }) {
         {shown && !shown.results.length && <Nothing answer={shown} />}
         {shown && shown.results.length > 0 && (
           <List
+            key={shown.query}
             items={shown.results}
             label="Results"
             rowHeight={ROW}
@@ -111,7 +116,8 @@ export function Search({ start }: { start: Start }) {
             current={open ? keyOf(open) : null}
             render={(result) => <Row result={result} />}
             onEnd={() => {
-              if (!exported && shown.results.length === limit && limit < MOST) setLimit(Math.min(MOST, limit * 2));
+              if (!exported && shown.results.length === limit && limit < MOST)
+                setMore({ q: asked, limit: Math.min(MOST, limit * 2) });
             }}
           />
         )}
@@ -145,20 +151,26 @@ function Pills({ query, filters }: { query: string; filters: ParsedFilter[] }) {
   );
 }
 
+/** The signals whose part in a bar can be seen, as the server orders them. */
+function signalsOf(answer: SearchAnswer): string[] {
+  const parts = answer.results.flatMap((result) => result.contributions);
+  return [...new Set([...answer.signals, ...parts.filter(({ value }) => value >= 0.02).map(({ signal }) => signal)])];
+}
+
 function Count({ answer, asked, loading }: { answer: SearchAnswer | null; asked: string; loading: boolean }) {
   if (!answer) return <p class="count" role="status">{asked && loading ? "Searching" : ""}</p>;
   const count = answer.results.length;
-  const more = count === answer.limit ? "first " : "";
+  const first = count === answer.limit ? "The first " : "";
   return (
     <div class="count">
       <p role="status">
-        {count === 1 ? "1 result" : `${more}${count} results`}
+        {count === 1 ? "1 result" : `${first}${count} results`}
         <span class="muted"> in {answer.milliseconds.toFixed(0)} ms</span>
         {answer.notes.map((note) => (
           <span key={note} class="note"> {note}</span>
         ))}
       </p>
-      {count > 0 && <Legend signals={answer.signals} />}
+      {count > 0 && <Legend signals={signalsOf(answer)} />}
     </div>
   );
 }
@@ -205,7 +217,7 @@ function Row({ result }: { result: Result }) {
       </span>
       <span class="where muted">{whereOf(result)}</span>
       <span class="snippet">
-        {(result.snippet ?? []).slice(0, 3).map((line, index) => (
+        {linesOf(result).map((line, index) => (
           <Marked key={index} line={line} />
         ))}
       </span>
@@ -223,6 +235,9 @@ function Row({ result }: { result: Result }) {
     </>
   );
 }
+
+/** The first three lines of the snippet that are not blank. */
+const linesOf = ({ snippet = [] }: Result) => snippet.filter(({ text }) => text.trim()).slice(0, 3);
 
 /** A line of a snippet with the words of the query marked. */
 function Marked({ line }: { line: SnippetLine }) {
