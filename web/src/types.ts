@@ -89,6 +89,12 @@ export interface Result extends Chunk {
   snippet?: SnippetLine[];
 }
 
+/** A row of the nearest chunks by meaning. */
+export interface Similar extends Chunk {
+  memory: string;
+  score: number;
+}
+
 export interface ParsedFilter {
   text: string;
   key: string;
@@ -138,7 +144,10 @@ export interface FileText {
 }
 
 export interface History {
-  commits: { id: string; time: string; author: string; subject: string; lines: [number, number] | null }[];
+  /** `lines`: how many of the lines it changed last. */
+  commits: { id: string; time: string; author: string; subject: string; lines: number | null }[];
+  /** How many of the lines no commit has. */
+  uncommitted: number;
   uses: string[];
   read_at: string | null;
 }

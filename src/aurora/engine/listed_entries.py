@@ -109,18 +109,18 @@ def replace_entry(memory: Memory, id_: str, text: str, *, title: str = "") -> st
     ).id
 
 
-def preview_forget(memory: Memory, id_: str) -> tuple[Sequence[str], list[str]]:
-    """The ids of the chunks that forgetting an entry removes, and sentences about it."""
+def preview_forget(memory: Memory, id_: str) -> tuple[int, list[str]]:
+    """How many chunks forgetting an entry removes, and sentences about it."""
     holder, entry = _find(memory, id_)
-    ids = piece_ids([entry])
+    count = len(piece_ids([entry]))
     title = str(entry.metadata.get("title", entry.name))
-    sentences = [f"{title}: {pluralize(len(ids), 'chunk')} of the memory {holder.label} for good."]
+    sentences = [f"{title}: {pluralize(count, 'chunk')} of the memory {holder.label} for good."]
     if earlier := replaced_ids(entry):
-        count = pluralize(len(earlier), "earlier version")
-        sentences.append(f"{count} stay in its history and are still not found.")
+        versions = pluralize(len(earlier), "earlier version")
+        sentences.append(f"{versions} of it will still not be found: add one again to find it.")
     if entry.path:
         sentences.append(f"The file {entry.path} stays: the next index run reads it again.")
-    return ids, sentences
+    return count, sentences
 
 
 def forget_entry(memory: Memory, id_: str) -> int:

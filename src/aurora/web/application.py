@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import mimetypes
 import socket
 from collections.abc import Callable, Iterable, Iterator
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+from pathlib import PurePosixPath
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -21,7 +21,9 @@ from aurora.web.api import TABLE
 from aurora.web.door import Door
 from aurora.web.guard import Access, Guard, refuse
 from aurora.web.live import Watcher, stream_events
+from aurora.web.page_export import export_search, export_session
 
+_TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css"}  # of built files
 VIEWS = ("/", "/sessions", "/sessions/{id:path}", "/lessons", "/agents", "/map", "/health")
 
 
@@ -37,12 +39,11 @@ class Page:
     ) -> None:
         """The page of these memories at an open socket. `examine` makes the checks of doctor."""
         self._listening = listening
-        self._access = Access(listening.getsockname()[1])
-        self._door = Door(pool, self._access, examine)
+        self._door = Door(pool, Access(listening.getsockname()[1]), examine)
 
     def new_link(self) -> str:
         """A link that opens the page in one browser."""
-        return self._access.new_link()
+        return self._door.access.new_link()
 
     def serve(self) -> None:
         """Serve until SIGINT or SIGTERM."""
@@ -50,10 +51,18 @@ class Page:
         run_server(server, self._listening)
 
 
+def export_page(pool: MemoryPool, *, query: str = "", session: str = "") -> str:
+    """The search or session as a file of HTML. The pool is read only: an export is no use."""
+    door = Door(pool, Access(0), tuple)
+    if session:
+        return export_session(door, read_page(), session)
+    return export_search(door, read_page(), query)
+
+
 def make_app(door: Door, is_ending: Callable[[], bool]) -> ASGIApp:
     """The page and its API over the memories of this door. Streams end with the server."""
     watcher = Watcher(door)
-    built = dict(_read_files(files("aurora.web") / "page"))
+    built = read_page()
     index = built.get("index.html", b"")
 
     def page(request: Request) -> Response:  # noqa: ARG001
@@ -68,8 +77,7 @@ def make_app(door: Door, is_ending: Callable[[], bool]) -> ASGIApp:
             return refuse(404, f"There is no /{name}", "/api/openapi.json lists what there is")
         if name not in built:
             return refuse(404, f"There is no /{name}")
-        kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
-        return Response(built[name], media_type=kind)
+        return Response(built[name], media_type=_TYPES[PurePosixPath(name).suffix])
 
     routes = [
         *(api.route(door) for api in TABLE),
@@ -81,8 +89,12 @@ def make_app(door: Door, is_ending: Callable[[], bool]) -> ASGIApp:
     return Guard(app, door.access, read_only=door.pool.read_only)
 
 
-def _read_files(folder: Traversable, prefix: str = "") -> Iterator[tuple[str, bytes]]:
+def read_page() -> dict[str, bytes]:
     """All built files by name: they are few and small, and a name cannot lead elsewhere."""
+    return dict(_read_files(files("aurora.web") / "page"))
+
+
+def _read_files(folder: Traversable, prefix: str = "") -> Iterator[tuple[str, bytes]]:
     for entry in folder.iterdir():
         if entry.is_dir():
             yield from _read_files(entry, f"{prefix}{entry.name}/")

@@ -72,8 +72,8 @@ def replace(door: Door, *, id_: str, text: str, title: str = "") -> dict[str, Js
 
 def forget_preview(door: Door, *, id_: str) -> dict[str, Json]:
     """What forgetting a lesson or document removes. Changes nothing."""
-    ids, sentences = preview_forget(door.memory, id_)
-    return {"chunks": [*ids], "what": [*sentences]}
+    chunks, sentences = preview_forget(door.memory, id_)
+    return {"chunks": chunks, "what": [*sentences]}
 
 
 def forget(door: Door, *, id_: str) -> dict[str, Json]:

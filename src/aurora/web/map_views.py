@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from starlette.responses import Response
 
-from aurora.display.records import chunk_record
+from aurora.display.records import chunk_text_record
 from aurora.engine import Memory
 from aurora.engine.meaning_map import KINDS, MeaningMap, chunk_at, places_of, read_map
 from aurora.errors import ChunkNotFoundError
@@ -60,7 +60,7 @@ def map_near(door: Door, *, x: float, y: float) -> dict[str, Json]:
     chunk = chunk_at(memory, found, x, y) if found else None
     if chunk is None:
         raise ChunkNotFoundError("The map is empty", hint="make vectors with `aur mem index`")
-    return {**chunk_record(chunk), "memory": memory.label}
+    return {**chunk_text_record(chunk, chunk.content, "", ()), "memory": memory.label}
 
 
 def map_lit(door: Door, *, q: str) -> dict[str, Json]:

@@ -18,7 +18,7 @@ _MOST = 500  # rows of one answer
 def history(door: Door, *, id_: str, memory: str = "") -> dict[str, Json]:
     """The commits that changed a chunk's lines last, and when it was used.
 
-    `lines` is the number of its lines that a commit changed last.
+    `changed` is the number of its lines that a commit changed last.
     """
     holder, chunk = door.chunk(id_, memory)
     store = holder.admin.store
@@ -32,7 +32,7 @@ def history(door: Door, *, id_: str, memory: str = "") -> dict[str, Json]:
                 "time": moment(commit.time).isoformat(),
                 "author": commit.author,
                 "subject": commit.subject,
-                "lines": commit.lines,
+                "changed": commit.lines,
             }
             for commit in blamed.commits
         ],
