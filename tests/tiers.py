@@ -146,6 +146,7 @@ FULL = (
     # a browser, beyond one way through each view, and the build of the page
     "web/test_built_page.py::test_the_sources_build",
     "web/test_search_actions.py",
+    "web/test_view_actions.py",
     # models that are made or converted first, and packages that only the extra `dev` brings
     "cli/test_models.py",
     "embeddings/own/test_runtime.py",
