@@ -2,7 +2,7 @@
 
 import type {
   Call, FileText, Finding, FullChunk, FullSession, Health, History, Json, Lesson, LessonHistory, MapFile, MapLit,
-  MapPoints, Moment, NewLesson, Recall, Similar, Savings, SearchAnswer, SelfCheck, Session, Start, Stats, Why,
+  MapPoints, Moment, NewLesson, Recall, Savings, SearchAnswer, SelfCheckRun, Session, Similar, Start, Why,
 } from "./types";
 
 type Params = { [name: string]: string | number | boolean | null | undefined };
@@ -95,7 +95,7 @@ export const api = {
   learn: (lesson: NewLesson) => post<{ id: string; outcome: string; similar: Json[] }>("/api/learn", lesson),
   replace: (lesson: { id: string; text: string; title?: string }) =>
     post<{ id: string; outcome: string; similar: Json[] }>("/api/replace", lesson),
-  previewForget: (id: string) => post<{ chunks: number; what: string[] }>("/api/forget/preview", { id }),
+  previewForget: (id: string) => post<{ chunks: string[]; what: string[] }>("/api/forget/preview", { id }),
   forget: (id: string) => post<{ forgotten: number }>("/api/forget", { id }),
   recall: (query: { moment: Moment; text?: string; budget?: number }, signal?: AbortSignal) =>
     get<Recall>("/api/recall", query, signal),
@@ -109,9 +109,8 @@ export const api = {
   mapNear: (x: number, y: number, signal?: AbortSignal) => get<FullChunk>("/api/map/points/near", { x, y }, signal),
   mapLit: (q: string, signal?: AbortSignal) => get<MapLit>("/api/map/lit", { q }, signal),
   health: (signal?: AbortSignal) => get<Health>("/api/health", {}, signal),
-  stats: (signal?: AbortSignal): Promise<Stats> => get<Health>("/api/health", {}, signal).then((health) => health.stats),
   doctor: (signal?: AbortSignal) => get<{ ok: boolean; findings: Finding[] }>("/api/doctor", {}, signal),
-  startSelfCheck: () => post<{ state: string }>("/api/selfcheck"),
-  selfCheck: (signal?: AbortSignal) => get<{ state: string; result: SelfCheck | null }>("/api/selfcheck", {}, signal),
+  startSelfCheck: () => post<SelfCheckRun>("/api/selfcheck"),
+  selfCheck: (signal?: AbortSignal) => get<SelfCheckRun>("/api/selfcheck", {}, signal),
   newLink: () => post<{ link: string }>("/api/links"),
 };

@@ -177,10 +177,10 @@ export interface Why {
 export interface Session {
   id: string;
   agent: string;
-  title: string;
-  project: string;
-  branch: string;
-  model: string;
+  title: string | null;
+  project: string | null;
+  branch: string | null;
+  model: string | null;
   parent: string | null;
   started: string | null;
   ended: string | null;
@@ -191,7 +191,7 @@ export interface Session {
 
 /** `aur sessions show --json`. */
 export interface FullSession extends Session {
-  talk: { id: string; time: string | null; model: string; text: string; commands: Json[] }[];
+  talk: { id: string; time: string | null; model: string | null; text: string; commands: string[] }[];
 }
 
 export interface Lesson {
@@ -262,7 +262,20 @@ export interface Recall {
 
 /** One line of the log of calls. */
 export interface Call {
-  [field: string]: Json;
+  time: number;
+  door: string;
+  agent: string;
+  event: string;
+  moment: string;
+  milliseconds: number;
+  tokens: number;
+  rows: number;
+  left_out: number;
+  whole: number;
+  error: string;
+  memory: string;
+  /** Whether it asked this memory. */
+  here: boolean;
 }
 
 /** `aur savings --json`. */
@@ -291,6 +304,8 @@ export interface MapPoints {
   kinds: string[];
   layers: string[];
   generation: number;
+  /** False during the first index run. */
+  ready: boolean;
 }
 
 export interface MapLit {
@@ -324,7 +339,7 @@ export interface Stats {
 }
 
 export interface Health {
-  stats: Stats;
+  stats: Stats | null;
   settings: { key: string; value: Json; origin: string }[];
   model: { [key: string]: Json };
 }
@@ -345,6 +360,15 @@ export interface SelfCheck {
   checks: { what: string; value: number; limit: number; is_least: boolean; is_passed: boolean }[];
   missed: { kind: string; query: string; right: string; place: number; first: string; score: number }[];
   notes: string[];
+}
+
+/** The latest self-check of this server. */
+export interface SelfCheckRun {
+  state: "idle" | "running" | "done" | "failed";
+  done: number;
+  total: number;
+  result: SelfCheck | null;
+  error: string | null;
 }
 
 /** An index run at work. */
