@@ -1,10 +1,9 @@
 """How long a person waits for the page of `aur ui`, in a real browser.
 
-    make .venv/installed-dev && make test PYTEST_ARGS=--collect-only   # installs the browser
     python benchmarks/speed/page.py [--sizes 10000 500000] [--questions 60]
 
 The chunks and questions are those of `corpus.py`; vectors are drawn by lot beyond 100,000 chunks.
-The browser is headless and on the same machine as the server. Milliseconds:
+The browser, which `make test` installs, is headless and on the machine of the server. Milliseconds:
 
     link         from the start of `aur ui` to the printed link
     paint        from the navigation to the first paint, with nothing in the cache of the browser
@@ -31,13 +30,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import corpus
 import ours
 from playwright.sync_api import Browser, Page, sync_playwright
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parents[2])]
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+sys.path.append(str(Path(__file__).resolve().parents[2]))
 import record
 from embedders import DrawnVectors, default_embedder
 
@@ -55,22 +55,20 @@ query => {
   let pressed = 0;
   document.addEventListener("keydown", () => { pressed = performance.now(); }, { capture: true });
   window.shown = new Promise(done => {
-    const look = () => {
-      const rows = document.querySelector(".results");
-      if (rows?.dataset.query === query) requestAnimationFrame(() => done(performance.now() - pressed));
-      else requestAnimationFrame(look);
-    };
+    const look = () => requestAnimationFrame(() => {
+      const is_shown = document.querySelector(".results")?.dataset.query === query;
+      is_shown ? requestAnimationFrame(() => done(performance.now() - pressed)) : look();
+    });
     look();
   });
 }
 """
 FIRST = """
 query => new Promise(done => {
-  const look = () => {
-    const rows = document.querySelector(".results");
-    if (rows?.dataset.query === query) requestAnimationFrame(() => done(performance.now()));
-    else requestAnimationFrame(look);
-  };
+  const look = () => requestAnimationFrame(() => {
+    const is_shown = document.querySelector(".results")?.dataset.query === query;
+    is_shown ? requestAnimationFrame(() => done(performance.now())) : look();
+  });
   look();
 })
 """
@@ -142,18 +140,14 @@ def ask(page: Page, text: str) -> tuple[float, float, float]:
     """Type a question; milliseconds to its rows, of the request, and of the server."""
     field = page.get_by_role("searchbox")
     field.fill("")
-    answers: list[dict[str, Any]] = []
     page.evaluate(WATCH, text)
     with page.expect_response(lambda answer: is_of(answer.url, text)) as response:
         field.press_sequentially(text, delay=BETWEEN_KEYS)
     shown = page.evaluate("window.shown")
-    answers.append(response.value.json())
-    return shown, page.evaluate(REQUEST, text), answers[0]["milliseconds"]
+    return shown, page.evaluate(REQUEST, text), response.value.json()["milliseconds"]
 
 
 def is_of(url: str, text: str) -> bool:
-    from urllib.parse import parse_qs, urlsplit
-
     given = parse_qs(urlsplit(url).query)
     return given.get("q") == [text] and given.get("facets") == ["0"]
 
