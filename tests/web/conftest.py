@@ -97,7 +97,6 @@ def browser() -> Iterator[Browser]:
 
 
 Open = Callable[..., "Page"]
-_COMING = re.compile("/api/(events|history|why|similar)")
 
 
 @pytest.fixture
@@ -106,13 +105,20 @@ def open_page(browser: Browser, site: Site) -> Iterator[Open]:
     contexts: list[BrowserContext] = []
     problems: list[str] = []
 
-    def open_page(path: str = "/", at: Site = site, width: int = 1400, **options: Any) -> Page:
+    def open_page(
+        path: str = "/",
+        at: Site = site,
+        *,
+        width: int = 1400,
+        is_refused: bool = False,
+        **options: Any,
+    ) -> Page:
         context = browser.new_context(viewport={"width": width, "height": 900}, **options)
         context.add_cookies([{"name": at.cookie[0], "value": at.cookie[1], "url": at.address}])
         contexts.append(context)
         page = context.new_page()
         page.set_default_timeout(20_000)
-        note_problems(page, at.address, problems)
+        note_problems(page, at.address, problems, is_refused=is_refused)
         page.goto(at.address + path)
         return page
 
@@ -122,11 +128,11 @@ def open_page(browser: Browser, site: Site) -> Iterator[Open]:
     assert problems == []
 
 
-def note_problems(page: Page, address: str, problems: list[str]) -> None:
-    """Write down errors, dialogs, and requests to another host."""
+def note_problems(page: Page, address: str, problems: list[str], *, is_refused: bool) -> None:
+    """Write down errors, dialogs, and requests to another host. A refusal is an error, too."""
 
     def note_message(message: ConsoleMessage) -> None:
-        if message.type == "error" and not _COMING.search(message.location["url"]):
+        if message.type == "error" and not (is_refused and " status of 4" in message.text):
             problems.append(message.text)
 
     def note_request(request: Request) -> None:

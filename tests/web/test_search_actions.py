@@ -27,6 +27,17 @@ def search(page: Page, text: str) -> None:
     expect(page).to_have_url(re.compile(re.escape(quote_plus(text)) + "$"))
 
 
+def hold(page: Page, text: str) -> list[Route]:
+    """Keep back searches for a text until they are let go."""
+    held: list[Route] = []
+
+    def keep(route: Route) -> None:
+        held.append(route)
+
+    page.route(f"**/api/search?q={text}*", keep)
+    return held
+
+
 def test_a_facet_narrows_and_a_pill_widens_again(open_page: Open) -> None:
     page = open_page("/?q=payment")
     page.get_by_role("group", name="Kind").get_by_role("button", name="function").click()
@@ -41,8 +52,7 @@ def test_a_facet_narrows_and_a_pill_widens_again(open_page: Open) -> None:
 
 def test_the_last_answer_wins(open_page: Open) -> None:
     page = open_page()
-    held: list[Route] = []
-    page.route("**/api/search?q=authenticate*", lambda route: held.append(route))
+    held = hold(page, "authenticate")
     search(page, "authenticate")
     search(page, "cart")
     expect(rows(page).first).to_contain_text("addToCart")
@@ -55,8 +65,7 @@ def test_the_last_answer_wins(open_page: Open) -> None:
 def test_old_rows_stay_until_the_new_ones_come(open_page: Open) -> None:
     page = open_page("/?q=cart")
     expect(rows(page).first).to_contain_text("addToCart")
-    held: list[Route] = []
-    page.route("**/api/search?q=authenticate*", lambda route: held.append(route))
+    held = hold(page, "authenticate")
     search(page, "authenticate")
     expect(rows(page).first).to_contain_text("addToCart")
     held[0].continue_()
@@ -157,9 +166,37 @@ def test_similar_names_are_offered_where_nothing_is_found(open_page: Open) -> No
     )
 
 
-def test_a_filter_that_is_wrong_says_what_to_do(open_page: Open) -> None:
-    page = open_page("/?q=type%3Anothing")
-    expect(page.get_by_role("region", name="Results")).to_contain_text("nothing")
+def test_a_refusal_says_what_to_do(open_page: Open) -> None:
+    page = open_page("/?q=payment&in=nowhere", is_refused=True)
+    alert = page.get_by_role("alert")
+    expect(alert).to_contain_text("There is no memory 'nowhere'")
+    expect(alert).to_contain_text("there are shop, personal")
+    page.get_by_role("searchbox").fill("cart")
+    page.goto(page.url.replace("&in=nowhere", ""))
+    expect(rows(page).first).to_be_visible()
+    expect(alert).to_have_count(0)
+
+
+def test_a_memory_alone_is_searched(open_page: Open) -> None:
+    page = open_page("/?q=payment")
+    page.get_by_role("group", name="Memory").get_by_role("button", name="personal").click()
+    expect(page).to_have_url(re.compile("in=personal"))
+    expect(rows(page).filter(has_text="retry_payment")).to_have_count(0)
+    page.get_by_role("button", name="Search all memories").click()
+    expect(rows(page).filter(has_text="retry_payment")).not_to_have_count(0)
+
+
+def test_the_past_the_causes_and_what_is_alike(open_page: Open) -> None:
+    page = open_page("/?q=charge&id=src%2Fbilling.py%3Acharge_customer&memory=shop")
+    past = page.get_by_role("region", name="History of these lines")
+    past.get_by_text("2 commits").click()
+    expect(past.get_by_role("row")).to_have_count(3)
+    expect(past).to_contain_text("Charge five times")
+    causes = page.get_by_role("region", name="Sessions and decisions")
+    similar = page.get_by_role("region", name="Similar")
+    expect(similar.get_by_role("link")).not_to_have_count(0)
+    causes.get_by_role("link", name="Payments fail on Mondays").click()
+    expect(page).to_have_url(re.compile("/sessions/session-1$"))
 
 
 def test_keys_go_to_views_open_the_help_and_change_the_theme(open_page: Open) -> None:
@@ -197,8 +234,8 @@ def test_keys_move_through_rows_and_the_focus_comes_back(open_page: Open) -> Non
     page.keyboard.press("k")
     expect(rows(page).nth(1)).to_be_focused()
     page.keyboard.press("End")
-    last = "document.activeElement.parentElement.matches('[aria-posinset=\"{}\"]')"
-    assert page.evaluate(last.format(rows(page).count()))
+    place = page.evaluate("document.activeElement.parentElement.ariaPosInSet")
+    assert int(place) >= rows(page).count()
     page.keyboard.press("Home")
     page.keyboard.press("j")
     page.keyboard.press("Enter")

@@ -39,7 +39,7 @@ const isAt = (path: string, view: string) => path === view || (view !== "/" && p
 function View({ path, start }: { path: string; start: Start }) {
   const session = /^\/sessions\/(.+)$/.exec(path)?.[1];
   if (session) return <Session id={decodeURIComponent(session)} />;
-  if (path === "/sessions") return <Sessions />;
+  if (path === "/sessions") return <Sessions start={start} />;
   if (path === "/lessons") return <Lessons start={start} />;
   if (path === "/agents") return <Agents />;
   if (path === "/map") return <ProjectMap />;

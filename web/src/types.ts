@@ -89,6 +89,12 @@ export interface Result extends Chunk {
   snippet?: SnippetLine[];
 }
 
+/** A row of the nearest chunks by meaning. */
+export interface Similar extends Chunk {
+  memory: string;
+  score: number;
+}
+
 export interface ParsedFilter {
   text: string;
   key: string;
@@ -138,7 +144,10 @@ export interface FileText {
 }
 
 export interface History {
-  commits: { id: string; time: string; author: string; subject: string; lines: [number, number] | null }[];
+  /** `lines`: how many of the lines it changed last. */
+  commits: { id: string; time: string; author: string; subject: string; lines: number | null }[];
+  /** How many of the lines no commit has. */
+  uncommitted: number;
   uses: string[];
   read_at: string | null;
 }
@@ -168,10 +177,10 @@ export interface Why {
 export interface Session {
   id: string;
   agent: string;
-  title: string;
-  project: string;
-  branch: string;
-  model: string;
+  title: string | null;
+  project: string | null;
+  branch: string | null;
+  model: string | null;
   parent: string | null;
   started: string | null;
   ended: string | null;
@@ -182,7 +191,7 @@ export interface Session {
 
 /** `aur sessions show --json`. */
 export interface FullSession extends Session {
-  talk: { id: string; time: string | null; model: string; text: string; commands: Json[] }[];
+  talk: { id: string; time: string | null; model: string | null; text: string; commands: string[] }[];
 }
 
 export interface Lesson {
@@ -253,7 +262,20 @@ export interface Recall {
 
 /** One line of the log of calls. */
 export interface Call {
-  [field: string]: Json;
+  time: number;
+  door: string;
+  agent: string;
+  event: string;
+  moment: string;
+  milliseconds: number;
+  tokens: number;
+  rows: number;
+  left_out: number;
+  whole: number;
+  error: string;
+  memory: string;
+  /** Whether it asked this memory. */
+  here: boolean;
 }
 
 /** `aur savings --json`. */
@@ -274,7 +296,7 @@ export interface Savings {
   method: string;
 }
 
-/** path, bytes, lines, chunks, uses, commits, last change and last indexing (seconds since 1970). */
+/** path, bytes, lines, chunks, uses, commits, last change and time of the file (seconds since 1970). */
 export type MapFile = [string, number, number, number, number, number, number | null, number | null];
 
 export interface MapPoints {
@@ -282,6 +304,8 @@ export interface MapPoints {
   kinds: string[];
   layers: string[];
   generation: number;
+  /** False during the first index run. */
+  ready: boolean;
 }
 
 export interface MapLit {
@@ -315,7 +339,7 @@ export interface Stats {
 }
 
 export interface Health {
-  stats: Stats;
+  stats: Stats | null;
   settings: { key: string; value: Json; origin: string }[];
   model: { [key: string]: Json };
 }
@@ -336,6 +360,15 @@ export interface SelfCheck {
   checks: { what: string; value: number; limit: number; is_least: boolean; is_passed: boolean }[];
   missed: { kind: string; query: string; right: string; place: number; first: string; score: number }[];
   notes: string[];
+}
+
+/** The latest self-check of this server. */
+export interface SelfCheckRun {
+  state: "idle" | "running" | "done" | "failed";
+  done: number;
+  total: number;
+  result: SelfCheck | null;
+  error: string | null;
 }
 
 /** An index run at work. */

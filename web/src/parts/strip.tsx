@@ -9,7 +9,7 @@ export interface Mark {
 
 const DAY = 86_400_000;
 
-/** Marks on a line of time, oldest left: commits above, uses below. The table says the same. */
+/** Marks on a line of time, oldest left: commits above, uses below. */
 export function Strip({ marks, label }: { marks: Mark[]; label: string }) {
   const [near, setNear] = useState<Mark | null>(null);
   if (!marks.length) return <p class="muted">Nothing is known of its past.</p>;
@@ -19,7 +19,7 @@ export function Strip({ marks, label }: { marks: Mark[]; label: string }) {
   const shown = near ?? marks.reduce((a, b) => (a.at > b.at ? a : b));
   return (
     <figure class="strip">
-      <svg viewBox="0 0 100 24" preserveAspectRatio="none" role="img" aria-label={label}>
+      <svg viewBox="-0.5 0 101 24" preserveAspectRatio="none" role="img" aria-label={label}>
         <line x1="0" x2="100" y1="12" y2="12" />
         {marks.map((mark, index) => (
           <line
@@ -38,7 +38,7 @@ export function Strip({ marks, label }: { marks: Mark[]; label: string }) {
         <span>today</span>
       </p>
       <figcaption>
-        {dayOf(shown.at)} {shown.kind === "commit" ? "commit" : "used"}: {shown.text}
+        {dayOf(shown.at)} {shown.kind === "commit" ? shown.text : "opened"}
       </figcaption>
     </figure>
   );

@@ -15,11 +15,18 @@ export function ago(at: Date, now = new Date()): string {
   return unit ? relative.format(Math.round(seconds / unit[1]), unit[0]) : "just now";
 }
 
+const two = (value: number): string => String(value).padStart(2, "0");
+
 /** `2026-11-15` in the time zone of the browser. */
 export function dayOf(iso: string): string {
   const at = new Date(iso);
-  const two = (value: number) => String(value).padStart(2, "0");
   return `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
+}
+
+/** `2026-11-15 09:30` in the time zone of the browser. */
+export function minuteOf(iso: string): string {
+  const at = new Date(iso);
+  return `${dayOf(iso)} ${two(at.getHours())}:${two(at.getMinutes())}`;
 }
 
 /** When something was, in words; the title has the exact time. */

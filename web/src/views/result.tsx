@@ -176,21 +176,24 @@ function Past({ place, generation }: More) {
   const history = useAnswer((signal) => api.history(place, signal), [generation]);
   if (history.error) return null; // what has no file has no past
   if (!history.value) return null;
-  const { commits, uses, read_at } = history.value;
+  const { commits, uses, read_at, uncommitted } = history.value;
   const marks = [
     ...commits.map(({ time, subject, author }) => ({ at: time, kind: "commit" as const, text: `${subject} (${author})` })),
-    ...uses.map((at) => ({ at, kind: "use" as const, text: "opened" })),
+    ...uses.map((at) => ({ at, kind: "use" as const, text: "" })),
   ];
   return (
     <section aria-label="History of these lines">
       <h3>History of these lines</h3>
       <Strip marks={marks} label={`${commits.length} commits, ${uses.length} uses`} />
       {commits.length > 0 && <Commits commits={commits} />}
-      {read_at && (
-        <p class="muted">
-          Read from git <Time at={read_at} />.
-        </p>
-      )}
+      <p class="muted">
+        {uncommitted > 0 && `Not committed: ${uncommitted === 1 ? "1 line" : `${uncommitted} lines`}. `}
+        {read_at && (
+          <>
+            Read from git <Time at={read_at} />.
+          </>
+        )}
+      </p>
     </section>
   );
 }
@@ -206,17 +209,19 @@ function Commits({ commits }: { commits: History["commits"] }) {
               <th>When</th>
               <th>Subject</th>
               <th>Author</th>
+              <th class="count">Lines</th>
               <th>Commit</th>
             </tr>
           </thead>
           <tbody>
-            {commits.map(({ id, time, subject, author }) => (
+            {commits.map(({ id, time, subject, author, lines }) => (
               <tr key={id}>
                 <td>
                   <Time at={time} />
                 </td>
                 <td>{subject}</td>
                 <td>{author}</td>
+                <td class="count">{lines ?? ""}</td>
                 <td class="mono">{id.slice(0, 10)}</td>
               </tr>
             ))}

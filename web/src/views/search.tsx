@@ -5,6 +5,7 @@ import { api, exported } from "../api";
 import { addressOf, navigate, useAddress, useAnswer, useGeneration, useKeys } from "../hooks";
 import { Bar, inHundredths, Legend } from "../parts/bars";
 import { titleOf, whereOf } from "../parts/chunk";
+import { Link } from "../parts/link";
 import { List } from "../parts/list";
 import { Pill } from "../parts/pill";
 import { Empty, Problem } from "../parts/state";
@@ -25,11 +26,15 @@ const ROW = 140; // pixels: a head, three lines of text, a foot
 const PAGE = 20;
 const MOST = 500;
 const PAUSE = 40; // milliseconds without a key before the server is asked
+const FACETS_PAUSE = 300; // facets cost several searches
+
+const after = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
 /** The query of the address, and one that is being typed, which reaches the address after a pause. */
-function useQuery(): { typed: string; asked: string; type: (text: string) => void } {
+function useQuery() {
   const { params } = useAddress();
   const asked = params.get("q") ?? "";
+  const layer = params.get("in") ?? "";
   const [typed, setTyped] = useState(asked);
   const timer = useRef(0);
   const sent = useRef(asked);
@@ -42,10 +47,10 @@ function useQuery(): { typed: string; asked: string; type: (text: string) => voi
     window.clearTimeout(timer.current);
     timer.current = window.setTimeout(() => {
       sent.current = text.trim();
-      navigate(addressOf("/", { q: text.trim() }), { replace: true });
+      navigate(addressOf("/", { q: text.trim(), in: layer }), { replace: true });
     }, PAUSE);
   };
-  return { typed, asked, type };
+  return { typed, asked, layer, type };
 }
 
 const withFilter = (query: string, filter: string) => `${query} ${filter}`.trim();
@@ -57,26 +62,34 @@ function without(query: string, filter: string): string {
   return `${query.slice(0, at).trimEnd()} ${query.slice(at + filter.length).trimStart()}`.trim();
 }
 
-const ask = (q: string) => navigate(addressOf("/", { q }));
+/** Asks this query of a memory; without a name, of all. */
+const ask = (q: string, layer: string) => navigate(addressOf("/", { q, in: layer }));
 
 export function Search({ start }: { start: Start }) {
   const { params } = useAddress();
-  const { typed, asked, type } = useQuery();
+  const { typed, asked, layer, type } = useQuery();
   const [more, setMore] = useState({ q: "", limit: PAGE });
   const generation = useGeneration();
   const id = params.get("id");
   const memory = params.get("memory") ?? undefined;
   const limit = more.q === asked ? more.limit : PAGE;
   const answer = useAnswer(
-    (signal) => (asked ? api.search({ q: asked, limit }, signal) : null),
-    [asked, limit, generation],
+    (signal) => (asked ? api.search({ q: asked, limit, memory: layer, facets: 0 }, signal) : null),
+    [asked, layer, limit, generation],
+  );
+  const counted = useAnswer(
+    (signal) =>
+      asked && !exported
+        ? after(FACETS_PAUSE).then(() => api.search({ q: asked, limit: 1, memory: layer }, signal))
+        : null,
+    [asked, layer, generation],
   );
   const shown = asked ? answer.value : null;
   const field = useRef<HTMLInputElement>(null);
   useEffect(() => {
     if (!id && !exported) field.current!.focus();
   }, []);
-  const back = () => navigate(addressOf("/", { q: asked }));
+  const back = () => ask(asked, layer);
   useKeys((event) => {
     if (event.key === "Escape" && id && !document.querySelector("dialog")) back();
   });
@@ -97,10 +110,10 @@ export function Search({ start }: { start: Start }) {
           spellcheck={false}
           onInput={(event) => type(event.currentTarget.value)}
         />
-        {shown && <Pills query={asked} filters={shown.parsed.filters} />}
+        {shown && <Pills query={asked} layer={layer} filters={shown.parsed.filters} />}
         <Count answer={shown} asked={asked} loading={answer.loading} />
       </section>
-      {shown && !exported && <Facets query={asked} answer={shown} />}
+      {shown && counted.value && <Facets query={asked} layer={layer} answer={counted.value} />}
       <section class="results" aria-label="Results" aria-busy={answer.loading}>
         {answer.error && <Problem error={answer.error} />}
         {!asked && <Begin start={start} />}
@@ -112,7 +125,7 @@ export function Search({ start }: { start: Start }) {
             label="Results"
             rowHeight={ROW}
             keyOf={keyOf}
-            hrefOf={(result) => addressOf("/", { q: asked, id: result.id, memory: result.memory })}
+            hrefOf={(result) => addressOf("/", { q: asked, in: layer, id: result.id, memory: result.memory })}
             current={open ? keyOf(open) : null}
             render={(result) => <Row result={result} />}
             onEnd={() => {
@@ -138,15 +151,20 @@ export function Search({ start }: { start: Start }) {
 
 const keyOf = (result: Result) => `${result.memory} ${result.id}`;
 
-function Pills({ query, filters }: { query: string; filters: ParsedFilter[] }) {
-  if (!filters.length || exported) return null;
+function Pills({ query, layer, filters }: { query: string; layer: string; filters: ParsedFilter[] }) {
+  if ((!filters.length && !layer) || exported) return null;
   return (
-    <p class="pills" aria-label="Filters">
-      {filters.map((filter) => (
-        <Pill key={filter.text} remove={`Remove the filter ${filter.text}`} onRemove={() => ask(without(query, filter.text))}>
-          {filter.key}: {filter.value}
+    <p class="pills" role="group" aria-label="Filters">
+      {filters.map(({ text, key, value }) => (
+        <Pill key={text} remove={`Remove the filter ${text}`} onRemove={() => ask(without(query, text), layer)}>
+          {key}: {value}
         </Pill>
       ))}
+      {layer && (
+        <Pill remove={`Search all memories, not only ${layer}`} onRemove={() => ask(query, "")}>
+          memory: {layer}
+        </Pill>
+      )}
     </p>
   );
 }
@@ -175,10 +193,15 @@ function Count({ answer, asked, loading }: { answer: SearchAnswer | null; asked:
   );
 }
 
-function Facets({ query, answer }: { query: string; answer: SearchAnswer }) {
+function Facets({ query, layer, answer }: { query: string; layer: string; answer: SearchAnswer }) {
   const given = new Set(answer.parsed.filters.map((filter) => filter.text));
+  const isGiven = (name: FacetName, row: FacetRow) => (name === "layer" ? row.value === layer : given.has(row.filter));
+  const change = (name: FacetName, row: FacetRow) => {
+    if (name === "layer") ask(query, row.value === layer ? "" : row.value);
+    else ask(given.has(row.filter) ? without(query, row.filter) : withFilter(query, row.filter), layer);
+  };
   const groups = FACETS.map(([name, title]) => ({ name, title, rows: answer.facets[name] ?? [] }));
-  const useful = groups.filter(({ rows }) => rows.length > 1 || rows.some((row) => given.has(row.filter)));
+  const useful = groups.filter(({ name, rows }) => rows.length > 1 || rows.some((row) => isGiven(name, row)));
   return (
     <aside class="facets" aria-label="Narrow the results">
       <details open={window.matchMedia("(min-width: 1000px)").matches}>
@@ -187,21 +210,20 @@ function Facets({ query, answer }: { query: string; answer: SearchAnswer }) {
           <div key={name} class="facet" role="group" aria-label={title}>
             <h2>{title}</h2>
             {rows.map((row) => (
-              <Facet key={row.value} row={row} query={query} isGiven={given.has(row.filter)} />
+              <button
+                type="button"
+                key={row.value}
+                title={row.filter}
+                aria-pressed={isGiven(name, row)}
+                onClick={() => change(name, row)}
+              >
+                <span>{row.label}</span> <span class="muted">{row.count}</span>
+              </button>
             ))}
           </div>
         ))}
       </details>
     </aside>
-  );
-}
-
-function Facet({ row, query, isGiven }: { row: FacetRow; query: string; isGiven: boolean }) {
-  const change = isGiven ? without : withFilter;
-  return (
-    <button type="button" aria-pressed={isGiven} title={row.filter} onClick={() => ask(change(query, row.filter))}>
-      <span>{row.label}</span> <span class="muted">{row.count}</span>
-    </button>
   );
 }
 
@@ -264,7 +286,7 @@ function Nothing({ answer }: { answer: SearchAnswer }) {
         <p>
           Similar names:{" "}
           {answer.nearest.map((name) => (
-            <button type="button" class="link" key={name} onClick={() => ask(name)}>
+            <button type="button" class="link" key={name} onClick={() => ask(name, "")}>
               {name}
             </button>
           ))}
@@ -290,11 +312,13 @@ function Begin({ start }: { start: Start }) {
     );
   return (
     <Empty title={`Search ${start.memory}`}>
-      <p>Words, names and questions. Filters narrow an answer:</p>
+      <p>Words, names and questions. Filters narrow an answer; alone they list the newest:</p>
       <ul class="examples">
-        {["type:function", "path:src/**", "lang:python", "since:7d", "-test"].map((filter) => (
+        {["type:function", "path:src/**", "lang:python", "since:7d"].map((filter) => (
           <li key={filter}>
-            <code>{filter}</code>
+            <Link href={addressOf("/", { q: filter })}>
+              <code>{filter}</code>
+            </Link>
           </li>
         ))}
       </ul>
