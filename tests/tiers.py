@@ -146,6 +146,7 @@ FULL = (
     # a browser, beyond one way through each view, and the build of the page
     "web/test_built_page.py::test_the_sources_build",
     "web/test_exported_page.py",
+    "web/test_guard.py",
     "web/test_live.py",
     "web/test_other_sites.py",
     "web/test_search_actions.py",

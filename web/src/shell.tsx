@@ -43,7 +43,7 @@ function View({ path, start }: { path: string; start: Start }) {
   if (path === "/lessons") return <Lessons start={start} />;
   if (path === "/agents") return <Agents />;
   if (path === "/map") return <ProjectMap />;
-  if (path === "/health") return <Health start={start} />;
+  if (path === "/health") return <Health />;
   return <Search start={start} />;
 }
 

@@ -296,7 +296,7 @@ export interface Savings {
   method: string;
 }
 
-/** path, bytes, lines, chunks, uses, commits, last change and last indexing (seconds since 1970). */
+/** path, bytes, lines, chunks, uses, commits, last change and time of the file (seconds since 1970). */
 export type MapFile = [string, number, number, number, number, number, number | null, number | null];
 
 export interface MapPoints {

@@ -6,7 +6,7 @@ import { ApiError, api } from "../api";
 import { useAnswer, useGeneration, useRun } from "../hooks";
 import { Problem } from "../parts/state";
 import { Time } from "../parts/time";
-import type { Finding, Health as HealthAnswer, SelfCheck, Start, Stats } from "../types";
+import type { Finding, Health as HealthAnswer, SelfCheck, Stats } from "../types";
 import "./health.css";
 
 const number = (value: number): string => value.toLocaleString("en");
@@ -18,7 +18,7 @@ export function inBytes(bytes: number): string {
   return step ? `${(bytes / 1024 ** step).toFixed(1)} ${units[step]}` : `${bytes} bytes`;
 }
 
-export function Health({ start }: { start: Start }) {
+export function Health() {
   const health = useAnswer(api.health, [useGeneration(), useRun() === null]);
   return (
     <div class="view health">
@@ -27,7 +27,7 @@ export function Health({ start }: { start: Start }) {
       {health.error && <Problem error={health.error} />}
       {health.value && (health.value.stats ? <Memories stats={health.value.stats} /> : <NoMemory />)}
       <Findings />
-      <SelfCheckSection can={!start.read_only} />
+      <SelfCheckSection />
       {health.value && <Model health={health.value} />}
       {health.value && <Settings settings={health.value.settings} />}
     </div>
@@ -205,18 +205,16 @@ function useSelfCheck() {
   return { ...answer, error: failed ?? answer.error, running, begin };
 }
 
-function SelfCheckSection({ can }: { can: boolean }) {
+function SelfCheckSection() {
   const { value, error, running, begin } = useSelfCheck();
   const result = value?.result ?? null;
   return (
     <section aria-labelledby="self">
       <header class="title">
         <h2 id="self">Does it find its own content?</h2>
-        {can && (
-          <button type="button" disabled={running} onClick={begin}>
-            {running ? "Asking …" : result ? "Ask again" : "Ask"}
-          </button>
-        )}
+        <button type="button" disabled={running} onClick={begin}>
+          {running ? "Asking …" : result ? "Ask again" : "Ask"}
+        </button>
       </header>
       {error && <Problem error={error} />}
       {value?.error && (
