@@ -188,4 +188,4 @@ formula: dist
 	$(BIN)/python packaging/homebrew/formula.py
 
 clean:
-	rm -rf $(VENV) .aurora build dist
+	rm -rf $(VENV) .aurora build dist web/node_modules

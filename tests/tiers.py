@@ -145,6 +145,10 @@ FULL = (
     "cli/test_eval.py::test_a_memory_with_swapped_names",
     # a browser, beyond one way through each view, and the build of the page
     "web/test_built_page.py::test_the_sources_build",
+    "web/test_exported_page.py",
+    "web/test_guard.py",
+    "web/test_live.py",
+    "web/test_other_sites.py",
     "web/test_search_actions.py",
     "web/test_view_actions.py",
     # models that are made or converted first, and packages that only the extra `dev` brings

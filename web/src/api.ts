@@ -77,7 +77,9 @@ export const api = {
   /** With `facets: 0` it is several times quicker and has no facets. */
   search: (query: { q: string; limit?: number; memory?: string | undefined; facets?: 0 | 1 }, signal?: AbortSignal) =>
     get<SearchAnswer>("/api/search", query, signal),
-  chunk: ({ id, memory }: Place, signal?: AbortSignal) => get<FullChunk>("/api/chunk", { id, memory }, signal),
+  /** Counts as a use, but for `use` 0. */
+  chunk: ({ id, memory }: Place, use: 0 | 1, signal?: AbortSignal) =>
+    get<FullChunk>("/api/chunk", { id, memory, use }, signal),
   file: ({ id, memory }: Place, from?: number, to?: number, signal?: AbortSignal) =>
     get<FileText>("/api/file", { id, memory, from, to }, signal),
   history: ({ id, memory }: Place, signal?: AbortSignal) => get<History>("/api/history", { id, memory }, signal),

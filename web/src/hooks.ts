@@ -88,7 +88,7 @@ export function useAnswer<T>(ask: (signal: AbortSignal) => Promise<T> | null, on
 
 // --- changes that other processes make ----------------------------------------------------------
 
-const generation = new Shared(0);
+const changes = new Shared(0);
 const run = new Shared<Run | null>(null);
 
 /** Listens to the server; called once, by the shell. */
@@ -96,13 +96,18 @@ export function listen(): () => void {
   if (exported) return () => undefined;
   const events = new EventSource("/api/events");
   const data = <T,>(event: Event) => JSON.parse((event as MessageEvent<string>).data) as T;
-  events.addEventListener("change", (event) => generation.set(data<{ generation: number }>(event).generation));
+  let last: number | null = null; // the first event tells the present state
+  events.addEventListener("change", (event) => {
+    const { generation } = data<{ generation: number }>(event);
+    if (last !== null && last !== generation) changes.set(changes.value + 1);
+    last = generation;
+  });
   events.addEventListener("run", (event) => run.set(data<Run | null>(event)));
   return () => events.close();
 }
 
 /** Grows with every change of the memory: a view names it among what its answers depend on. */
-export const useGeneration = (): number => generation.use();
+export const useGeneration = (): number => changes.use();
 
 /** The index run that is at work, in any process. */
 export const useRun = (): Run | null => run.use();

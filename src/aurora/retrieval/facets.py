@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from pathlib import PurePosixPath
 
 from aurora.types import Chunk, SearchResult
 
@@ -52,19 +53,16 @@ def _quoted(value: str) -> str:
 
 
 def _folders(chunks: Sequence[Chunk]) -> list[str]:
-    """Of each path the first folder by which the results differ."""
-    folders = [posixpath.dirname(chunk.path) for chunk in chunks if chunk.path]
-    if not folders:
-        return []
-    common = "" if "" in folders or _is_mixed(folders) else posixpath.commonpath(folders)
-    depth = len(common.split("/")) + 1 if common not in ("", "/") else 1
-    absolute = common.startswith("/")
-    depth = max(depth, 2) if absolute else depth
-    return [f"{'/'.join(folder.split('/')[:depth])}/" for folder in folders if folder]
-
-
-def _is_mixed(folders: Sequence[str]) -> bool:
-    return len({folder.startswith("/") for folder in folders}) > 1
+    """Of each path the first folder by which the results differ; those of other repositories are
+    absolute."""
+    parts = [PurePosixPath(chunk.path).parent.parts for chunk in chunks if chunk.path]
+    absolute = [each for each in parts if each[:1] == ("/",)]
+    relative = [each for each in parts if each[:1] != ("/",)]
+    folders = []
+    for group in filter(None, (relative, absolute)):
+        depth = len(posixpath.commonprefix(group)) + 1
+        folders += [PurePosixPath(*each[:depth]).as_posix() for each in group if each]
+    return [f"{folder}/" for folder in folders]
 
 
 def _ages(results: Sequence[SearchResult], now: datetime) -> list[Facet]:

@@ -31,7 +31,7 @@ def export_search(door: Door, built: Mapping[str, bytes], query: str) -> str:
     for result in results if isinstance(results, list) else ():
         if isinstance(result, dict):
             given = {"id": str(result["id"]), "memory": str(result["memory"])}
-            chunk = search_views.chunk(door, id_=given["id"], memory=given["memory"])
+            chunk = search_views.chunk(door, id_=given["id"], memory=given["memory"], use=False)
             answers.append(_answer("/api/chunk", chunk, **given))
     return _render(door, built, f"/?q={quote(query)}", query, answers)
 

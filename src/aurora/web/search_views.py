@@ -67,9 +67,9 @@ def search(
     }
 
 
-def chunk(door: Door, *, id_: str, memory: str = "") -> dict[str, Json]:
-    """A chunk with its text, as `aur mem get --json` prints it. Counts as a use."""
-    holder, found = door.chunk(id_, memory, is_use=True)
+def chunk(door: Door, *, id_: str, memory: str = "", use: bool = True) -> dict[str, Json]:
+    """A chunk with its text, as `aur mem get --json` prints it. A use, but for `use=0`."""
+    holder, found = door.chunk(id_, memory, is_use=use)
     text, note, whole = read_chunk_text(holder, found)
     record = chunk_text_record(as_whole(found, whole), text, note, remarks_of(holder, found))
     return {**record, "memory": holder.label}

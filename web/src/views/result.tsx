@@ -34,7 +34,12 @@ const MOST = 2000; // lines of one answer
 
 export function ResultPane({ place, query, result, above, onBack }: Props) {
   const generation = useGeneration();
-  const chunk = useAnswer((signal) => api.chunk(place, signal), [generation]);
+  const isOpened = useRef(false); // it is used once, however often the memory changes
+  const chunk = useAnswer(
+    (signal) =>
+      api.chunk(place, isOpened.current ? 0 : 1, signal).then((value) => ((isOpened.current = true), value)),
+    [generation],
+  );
   const pane = useRef<HTMLElement>(null);
   useEffect(() => pane.current!.focus({ preventScroll: true }), []);
   return (

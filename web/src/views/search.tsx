@@ -114,7 +114,7 @@ export function Search({ start }: { start: Start }) {
         <Count answer={shown} asked={asked} loading={answer.loading} />
       </section>
       {shown && counted.value && <Facets query={asked} layer={layer} answer={counted.value} />}
-      <section class="results" aria-label="Results" aria-busy={answer.loading}>
+      <section class="results" aria-label="Results" aria-busy={answer.loading} data-query={shown?.query}>
         {answer.error && <Problem error={answer.error} />}
         {!asked && <Begin start={start} />}
         {shown && !shown.results.length && <Nothing answer={shown} />}
