@@ -73,7 +73,13 @@ query => new Promise(done => {
   look();
 })
 """
-PAINT = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
+PAINT = """
+() => new Promise(done => {
+  const painted = list => list.getEntriesByName("first-contentful-paint").at(0)?.startTime;
+  new PerformanceObserver(list => painted(list) && done(painted(list)))
+    .observe({ type: "paint", buffered: true });
+})
+"""
 LOADED = """
 performance.getEntries().filter(entry => entry.transferSize && !entry.name.includes('/api/'))
   .reduce((sum, entry) => sum + entry.transferSize, 0)
