@@ -77,7 +77,9 @@ def make_app(door: Door, is_ending: Callable[[], bool]) -> ASGIApp:
             return refuse(404, f"There is no /{name}", "/api/openapi.json lists what there is")
         if name not in built:
             return refuse(404, f"There is no /{name}")
-        return Response(built[name], media_type=_TYPES.get(PurePosixPath(name).suffix, "text/plain"))
+        return Response(
+            built[name], media_type=_TYPES.get(PurePosixPath(name).suffix, "text/plain")
+        )
 
     routes = [
         *(api.route(door) for api in TABLE),
