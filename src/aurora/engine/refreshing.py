@@ -205,26 +205,24 @@ def check_results(
         for memory, (opened, _) in memories.items()
         if names[memory]
     }
-    tops = {
-        memory: opened.root.resolve() for memory, (opened, _) in memories.items() if opened.root
-    }
+    roots = {memory: root.resolve() for memory in states if (root := memories[memory][0].root)}
     kept = []
     for result in results:
         if result.memory not in memories:
             kept.append(result)
             continue
-        name = result.chunk.path.removeprefix(memories[result.memory][1])
+        prefix = memories[result.memory][1]
+        name = result.chunk.path.removeprefix(prefix)
         state = states[result.memory].get(name) if name else None
-        chunk: Chunk | None = result.chunk
-        if state is not None:
-            path = tops.get(result.memory, Path()) / state.path
-            chunk = _as_in_file(path, result.chunk, state, writer)
+        root = roots.get(result.memory)
+        chunk = result.chunk if state is None else _as_in_file(root, result.chunk, state, writer)
         if chunk is not None:
             kept.append(_with_chunk(result, chunk))
     return kept
 
 
-def _as_in_file(path: Path, chunk: Chunk, state: FileState, writer: Writer) -> Chunk | None:
+def _as_in_file(root: Path | None, chunk: Chunk, state: FileState, writer: Writer) -> Chunk | None:
+    path = root / state.path if root else Path(state.path)
     if stamp_of(str(path)) == f"{state.size} {state.modified_ns} {state.identity}":
         return chunk
     return writer().find_in_file(path, chunk, state)

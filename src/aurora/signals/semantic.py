@@ -103,7 +103,7 @@ class Vectors:
         names = (*_ARRAYS, "short") if self.is_shortened else _ARRAYS
         arrays = {name: self._arrays.read(name, 0, self._arrays.size(name)) for name in names}
         own = {"layout": _LAYOUT, "short": self.facts.get("short", 0)}
-        self.facts = {**facts, **own, **_embedder_facts(self.embedder)}
+        self.facts = {**facts, **own, **embedder_facts(self.embedder)}
         write_index_file(path, kind="vectors", facts=self.facts, arrays=arrays)
 
 
@@ -149,7 +149,7 @@ def open_vectors_file(path: Path) -> IndexFile:
 
 
 def vectors_in(file: IndexFile) -> Vectors:
-    name, dimension, fingerprint = (str(file.facts.get(fact)) for fact in _embedder_facts())
+    name, dimension, fingerprint = (str(file.facts.get(fact)) for fact in embedder_facts())
     return Vectors(file, file.facts, Embedder(name, int(dimension), fingerprint))
 
 
@@ -165,7 +165,7 @@ class VectorIndex(DerivedIndex[Vectors]):
         return vectors_in(self._open_file())
 
     def _origin(self) -> dict[str, Json]:
-        return {"store": self._store.identity, **_embedder_facts(self._owner())}
+        return {"store": self._store.identity, **embedder_facts(self._owner())}
 
     def _owner(self) -> Embedder:
         return self._store.vectors.embedder() or _NO_EMBEDDER
@@ -205,7 +205,7 @@ class VectorIndex(DerivedIndex[Vectors]):
         return "vectors of another model" if is_other else "vectors of other chunks"
 
 
-def _embedder_facts(embedder: Embedder = _NO_EMBEDDER) -> dict[str, Json]:
+def embedder_facts(embedder: Embedder = _NO_EMBEDDER) -> dict[str, Json]:
     return {
         "embedder": embedder.name,
         "dimension": embedder.dimension,
