@@ -147,6 +147,7 @@ FULL = (
     "web/test_built_page.py::test_the_sources_build",
     "web/test_exported_page.py",
     "web/test_guard.py",
+    "web/test_hostile_page.py",
     "web/test_live.py",
     "web/test_other_sites.py",
     "web/test_search_actions.py",

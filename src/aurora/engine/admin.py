@@ -17,7 +17,6 @@ from aurora.engine.adoption import Offer, note_identity, note_reclaimed, offer
 from aurora.engine.agent_sessions import AgentSessions
 from aurora.engine.language_model import check_llm
 from aurora.engine.location import StoreLocation, require_driver, shown_name
-from aurora.engine.meaning_map import find_near
 from aurora.engine.opening import OpenedMemory
 from aurora.engine.trail import Trail
 from aurora.engine.writing import MemoryWriter, VectorUpdates
@@ -39,10 +38,9 @@ from aurora.indexing.replacing import piece_ids
 from aurora.indexing.turns import write_turn
 from aurora.llm.cache import AnswerCache
 from aurora.retrieval.retriever import HybridRetriever
-from aurora.signals.point_index import PointIndex
 from aurora.sources.walk import Skipped
 from aurora.stores.base import Checkout, Embedder, Reclaimed, Store
-from aurora.types import Chunk, Listener, Note, ignore_events
+from aurora.types import Chunk, Listener, Note, Progress, ignore_events
 
 if TYPE_CHECKING:
     from aurora.engine.memory import Memory
@@ -54,7 +52,6 @@ class MemoryAdmin:
     def __init__(self, opened: OpenedMemory, writer: MemoryWriter) -> None:
         self._opened, self._writer = opened, writer
         self._scrubbing = CoalescedCall()
-        self._points: tuple[Store, PointIndex] | None = None
         self.sessions = AgentSessions(opened, writer, self.scrub)
 
     def trail(self, memory: Memory) -> Trail:
@@ -130,20 +127,6 @@ class MemoryAdmin:
             reasons |= {names.of(file.path): file.reason for file in skipped}
         return dict(sorted(reasons.items()))
 
-    def find_near(self, chunk: Chunk, *, limit: int) -> list[tuple[Chunk, float]]:
-        """The chunks nearest in meaning, with their cosine, nearest first."""
-        return find_near(self._opened, chunk, limit=limit)
-
-    @property
-    def points(self) -> PointIndex:
-        """The place of each chunk in the plane, by its meaning."""
-        store = self.store
-        if self._points is None or self._points[0] is not store:
-            path = self._opened.index_folder / "points.idx"
-            index = PointIndex(store, path, now=self._opened.now, listen=self._opened.listen)
-            self._points = store, index
-        return self._points[1]
-
     def find_to_forget(self, word: str) -> list[str]:
         """Chunk ids that a word stands for: an id, a file or folder, or `namespace:NAME`."""
         return find_to_forget(self.store, Names(self._opened.root), word)
@@ -156,6 +139,11 @@ class MemoryAdmin:
     def generation(self) -> int:
         """A number that grows with every change of what can be found."""
         return self._opened.read_again(self.store.generation)
+
+    @property
+    def run_progress(self) -> Progress | None:
+        """The progress of the index run that is at work, in any process; None without one."""
+        return self._opened.run_progress()
 
     # Checks and repair
 

@@ -10,20 +10,21 @@ import numpy as np
 
 from aurora.packing import unpack_vector
 from aurora.signals.dense_scores import Matrix
-from aurora.signals.point_index import Points, unpack_all
+from aurora.signals.point_index import PointIndex, Points, unpack_all
 from aurora.types import Chunk, Criteria, Kind
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from aurora.engine.memory import Memory
-    from aurora.engine.opening import OpenedMemory
 
 KINDS = tuple(Kind)
 
 
-def find_near(opened: OpenedMemory, chunk: Chunk, *, limit: int) -> list[tuple[Chunk, float]]:
-    """The chunks nearest in meaning, nearest first; none for a chunk without a vector."""
+def find_near(memory: Memory, chunk: Chunk, *, limit: int) -> list[tuple[Chunk, float]]:
+    """The chunks nearest in meaning with their cosine, nearest first; none for one without a
+    vector."""
+    opened = memory._opened
     store = opened.store
     packed = store.vectors.get_embeddings([chunk.id]).get(chunk.id)
     if packed is None:
@@ -64,7 +65,10 @@ class MeaningMap:
 
 def read_map(memory: Memory) -> MeaningMap | None:
     """The map of a memory; None before the first during an index run."""
-    store, index = memory.admin.store, memory.admin.points.usable()
+    opened = memory._opened
+    store = opened.store
+    path = opened.index_folder / "points.idx"
+    index = PointIndex(store, path, now=opened.now, listen=opened.listen).usable()
     if index is None:
         return None
     rows, points = index.rows, index.points

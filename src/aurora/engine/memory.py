@@ -233,11 +233,6 @@ class Memory:
         return self._opened.read_again(self._opened.store.chunks.indexed_at)
 
     @property
-    def run_progress(self) -> Progress | None:
-        """The progress of the index run that is at work, in any process; None without one."""
-        return self._opened.run_progress()
-
-    @property
     def exists(self) -> bool:
         """Whether the database exists. A server is not asked: True."""
         return self._opened.location.stamp() is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from collections.abc import Callable, Iterable, Iterator
 from importlib.resources import files
@@ -23,6 +24,7 @@ from aurora.web.guard import Access, Guard, refuse
 from aurora.web.live import Watcher, stream_events
 from aurora.web.page_export import export_search, export_session
 
+_AT_ONCE = 4  # requests that are worked on: more would only slow each other down
 _TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css"}  # of built files
 VIEWS = ("/", "/sessions", "/sessions/{id:path}", "/lessons", "/agents", "/map", "/health")
 
@@ -61,7 +63,7 @@ def export_page(pool: MemoryPool, *, query: str = "", session: str = "") -> str:
 
 def make_app(door: Door, is_ending: Callable[[], bool]) -> ASGIApp:
     """The page and its API over the memories of this door. Streams end with the server."""
-    watcher = Watcher(door)
+    watcher, turns = Watcher(door), asyncio.Semaphore(_AT_ONCE)
     built = read_page()
     index = built.get("index.html", b"")
 
@@ -77,10 +79,12 @@ def make_app(door: Door, is_ending: Callable[[], bool]) -> ASGIApp:
             return refuse(404, f"There is no /{name}", "/api/openapi.json lists what there is")
         if name not in built:
             return refuse(404, f"There is no /{name}")
-        return Response(built[name], media_type=_TYPES.get(PurePosixPath(name).suffix, "text/plain"))
+        return Response(
+            built[name], media_type=_TYPES.get(PurePosixPath(name).suffix, "text/plain")
+        )
 
     routes = [
-        *(api.route(door) for api in TABLE),
+        *(api.route(door, turns) for api in TABLE),
         Route("/api/events", events, methods=["GET"]),
         *(Route(path, page, methods=["GET"]) for path in VIEWS),
         Route("/{name:path}", asset, methods=["GET"]),

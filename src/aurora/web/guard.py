@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import hmac
 import secrets
-from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import cookie_parser
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -61,11 +61,7 @@ class Access:
         return bool(used)
 
     def has_cookie(self, header: str) -> bool:
-        try:
-            cookie = SimpleCookie(header).get(self.cookie_name)
-        except CookieError:
-            return False
-        return cookie is not None and _is_same(cookie.value, self._cookie)
+        return _is_same(cookie_parser(header).get(self.cookie_name, ""), self._cookie)
 
     def let_in(self) -> Response:
         """To the page, with the cookie and without the token in the address."""
@@ -79,7 +75,8 @@ class Guard:
 
     def __init__(self, app: ASGIApp, access: Access, *, read_only: bool) -> None:
         self._app, self._access, self._read_only = app, access, read_only
-        self._hosts = {f"{name}:{access.port}" for name in (HOST, "localhost")}
+        port = "" if access.port == 80 else f":{access.port}"  # browsers leave 80 out
+        self._hosts = {f"{name}{port}" for name in (HOST, "localhost")}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":

@@ -42,7 +42,7 @@ class Watcher:
         with suppress(AuroraError):  # a memory that is being replaced
             memory = self._door.memory
             if memory.exists:
-                run = memory.run_progress
+                run = memory.admin.run_progress
                 progress: Json = {**run._asdict()} if run else None
                 return {"change": {"generation": memory.admin.generation}, "run": progress}
         return {"change": {"generation": 0}, "run": None}

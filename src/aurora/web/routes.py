@@ -6,6 +6,7 @@ in the query, a POST in an object of JSON. What a view returns is sent as JSON.
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import json
 import logging
@@ -16,7 +17,7 @@ from functools import cached_property
 from typing import Any, get_type_hints
 
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
@@ -26,6 +27,7 @@ from aurora.web.guard import refuse
 
 logger = logging.getLogger(__name__)
 
+_GONE = 499  # a status that nobody reads: the browser is gone
 MOST_BYTES = 8 * 1024 * 1024  # of a request: the largest document, as JSON
 _SCHEMAS: dict[type, dict[str, Json]] = {
     str: {"type": "string"},
@@ -65,14 +67,21 @@ class Api:
                 raise QueryError(f"{name} is missing", hint=f"{self.path} needs it")
         return read
 
-    def route(self, door: object) -> Route:
+    def route(self, door: object, turns: asyncio.Semaphore) -> Route:
+        """The route of the application. Requests take `turns`: while a person types, those that the
+        browser has given up are dropped before they are worked on."""
+
         async def answer(request: Request) -> Response:
             try:
-                given = {**request.query_params, **request.path_params}
-                if self.method == "POST":
-                    given |= await _read_body(request)
-                arguments = self.arguments(given)
-                answered = await run_in_threadpool(self.view, door, **arguments)
+                body = await _read_body(request)
+                given = _read_object(body) if self.method == "POST" else request.query_params
+                arguments = self.arguments({**given, **request.path_params})
+                async with turns:
+                    if await request.is_disconnected():
+                        return Response(status_code=_GONE)
+                    answered = await run_in_threadpool(self.view, door, **arguments)
+            except ClientDisconnect:
+                return Response(status_code=_GONE)
             except AuroraError as exc:
                 return refuse(_status_of(exc), exc.message, exc.hint)
             except Exception:
@@ -133,12 +142,16 @@ def describe_all(table: list[Api], version: str) -> dict[str, Json]:
     }
 
 
-async def _read_body(request: Request) -> dict[str, object]:
+async def _read_body(request: Request) -> bytes:
     content = bytearray()
     async for part in request.stream():
         content += part
         if len(content) > MOST_BYTES:
             raise QueryError(f"The request is larger than {MOST_BYTES:,} bytes")
+    return bytes(content)
+
+
+def _read_object(content: bytes) -> dict[str, object]:
     try:
         values = json.loads(content)
     except (ValueError, RecursionError) as exc:

@@ -7,6 +7,7 @@ from datetime import datetime
 from aurora.display.records import chunk_record
 from aurora.display.session_tables import exchange_record, session_record
 from aurora.display.trails import trail_record
+from aurora.engine.meaning_map import find_near
 from aurora.errors import QueryError
 from aurora.report_types import SessionEntry
 from aurora.types import Json, moment
@@ -51,7 +52,7 @@ def why(door: Door, *, id_: str, memory: str = "", limit: int = 20) -> dict[str,
 def similar(door: Door, *, id_: str, memory: str = "", limit: int = 8) -> dict[str, Json]:
     """The chunks of the same memory that are nearest in meaning, with their cosine as `score`."""
     holder, chunk = door.chunk(id_, memory)
-    near = holder.admin.find_near(chunk, limit=max(1, min(limit, _MOST)))
+    near = find_near(holder, chunk, limit=max(1, min(limit, _MOST)))
     return {
         "results": [
             {**chunk_record(each), "memory": holder.label, "score": score} for each, score in near
