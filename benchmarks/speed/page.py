@@ -52,6 +52,7 @@ BETWEEN_KEYS = 80  # milliseconds
 # Answers with the milliseconds from the last key to the frame that shows the rows of a query.
 WATCH = """
 query => {
+  performance.clearResourceTimings();  // the browser keeps 250
   let pressed = 0;
   document.addEventListener("keydown", () => { pressed = performance.now(); }, { capture: true });
   window.shown = new Promise(done => {
@@ -72,7 +73,13 @@ query => new Promise(done => {
   look();
 })
 """
-PAINT = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
+PAINT = """
+() => new Promise(done => {
+  const painted = list => list.getEntriesByName("first-contentful-paint").at(0)?.startTime;
+  new PerformanceObserver(list => painted(list) && done(painted(list)))
+    .observe({ type: "paint", buffered: true });
+})
+"""
 LOADED = """
 performance.getEntries().filter(entry => entry.transferSize && !entry.name.includes('/api/'))
   .reduce((sum, entry) => sum + entry.transferSize, 0)

@@ -60,12 +60,12 @@ def serve(shell: Shell, *words: str) -> Iterator[Site]:
             server.send_signal(signal.SIGTERM)
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Shell:
     return make_shop(tmp_path_factory.mktemp("web"))
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def site(shop: Shell) -> Iterator[Site]:
     with serve(shop) as site:
         yield site
