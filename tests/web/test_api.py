@@ -166,7 +166,7 @@ def test_lessons_are_learned_replaced_and_forgotten(api: Client, shop: Shell) ->
     assert history == printed(shop, "mem", "history", later)
     preview = api.post("/api/forget/preview", id=decision["id"])
     assert preview["chunks"] == 1
-    assert "Deploys" in preview["what"][0]
+    assert preview["what"] == ["1 chunk of the memory shop goes for good."]
     for id_ in (later, decision["id"], learned["id"]):
         assert api.post("/api/forget", id=id_) == {"forgotten": 1}
     after = api.get("/api/lessons")["lessons"]
