@@ -89,16 +89,18 @@ function MemoryFacts({ name, stats }: { name: string; stats: Stats }) {
       <p class="muted small path">{stats.path}</p>
       <dl class="facts">
         <Fact name="Holds">
-          {number(stats.chunks)} chunks of {number(stats.files)} files, {inBytes(stats.bytes)}
+          {number(stats.chunks)} chunks{stats.files > 0 && ` of ${number(stats.files)} files`}, {inBytes(stats.bytes)}
         </Fact>
-        <Fact name="Indexed">
-          <Time at={stats.indexed_at} />
-        </Fact>
-        <Fact name="Files">
-          <span class={changed ? "warn" : ""}>
-            {changed === null ? "unknown" : changed ? `${number(changed)} changed since` : "none changed since"}
-          </span>
-        </Fact>
+        {stats.indexed_at && (
+          <Fact name="Indexed">
+            <Time at={stats.indexed_at} />
+          </Fact>
+        )}
+        {changed !== null && (
+          <Fact name="Files">
+            <span class={changed ? "warn" : "good"}>{changed ? `${number(changed)} changed since` : "none changed since"}</span>
+          </Fact>
+        )}
         <Fact name="Keyword index">
           <span class={stats.index.current ? "good" : "warn"}>{INDEX_STATES[stats.index.state] ?? stats.index.state}</span>
         </Fact>
@@ -243,8 +245,8 @@ function Checked({ result }: { result: SelfCheck }) {
       <Reliability bins={result.bins} />
       <div>
         <p class={result.ok ? "good" : "bad"} aria-live="polite">
-          {result.ok ? "Every check passed" : "A check failed"}: {number(result.questions)} questions,{" "}
-          {number(result.foreign)} of another project.
+          {result.ok ? "Every check passed" : "A check failed"}: {number(result.questions)} questions
+          {result.foreign > 0 && `, ${number(result.foreign)} of another project`}.
         </p>
         <table>
           <thead>
@@ -290,24 +292,25 @@ function Checked({ result }: { result: SelfCheck }) {
 }
 
 const SIDE = 240;
-const EDGE = 34;
+const EDGE = 34; // for the numbers at the left and below
+const TOP = 14; // for the half of a circle
 
 /** How often a score is right. On the diagonal a score of 0.8 is right in eight of ten cases. */
 function Reliability({ bins }: { bins: SelfCheck["bins"] }) {
   const most = Math.max(1, ...bins.map((bin) => bin.rows));
   const x = (share: number) => EDGE + share * SIDE;
-  const y = (share: number) => 8 + (1 - share) * SIDE;
+  const y = (share: number) => TOP + (1 - share) * SIDE;
   const label = bins.map((bin) => `score ${bin.score.toFixed(2)}: right ${percent(bin.right)} of ${bin.rows}`).join("; ");
   return (
     <figure class="reliability">
-      <svg viewBox={`0 0 ${SIDE + EDGE + 8} ${SIDE + EDGE + 8}`} role="img" aria-label={`Reliability: ${label}`}>
+      <svg viewBox={`0 0 ${SIDE + EDGE + TOP} ${SIDE + EDGE + TOP}`} role="img" aria-label={`Reliability: ${label}`}>
         {[0, 0.25, 0.5, 0.75, 1].map((share) => (
           <g key={share}>
             <line x1={x(0)} x2={x(1)} y1={y(share)} y2={y(share)} />
             <text x={EDGE - 6} y={y(share) + 4} text-anchor="end">
               {share}
             </text>
-            <text x={x(share)} y={SIDE + 24} text-anchor="middle">
+            <text x={x(share)} y={y(0) + 16} text-anchor="middle">
               {share}
             </text>
           </g>

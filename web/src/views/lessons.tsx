@@ -108,11 +108,13 @@ function Entry({ lesson, can, onAction }: EntryProps) {
       <p class="about muted">
         <span>{lesson.kind}</span>
         {lesson.score !== null && <Success score={lesson.score} tries={lesson.tries} />}
-        {lesson.remarks.map((remark) => (
-          <span key={remark} class="warn">
-            {remark}
-          </span>
-        ))}
+        {lesson.remarks
+          .filter((remark) => !remark.startsWith("replace")) // its versions tell
+          .map((remark) => (
+            <span key={remark} class="warn">
+              {remark}
+            </span>
+          ))}
         {lesson.at && <Time at={lesson.at} />}
         {lesson.who && <span>{lesson.who}</span>}
         <span>{lesson.memory}</span>
@@ -268,7 +270,7 @@ function ForgetDialog({ lesson, ...props }: DialogProps & { lesson: Lesson }) {
   return (
     <Dialog title="Forget" onClose={props.onClose}>
       <Form label="Forget" danger busy={busy || !preview.value} error={error ?? preview.error} onSubmit={() => run(forget)}>
-        <blockquote class="plain">{nameOf(lesson)}</blockquote>
+        <blockquote class="plain">{lesson.text}</blockquote>
         <ul class="what">
           {preview.value?.what.map((sentence) => (
             <li key={sentence}>{sentence}</li>

@@ -1,4 +1,4 @@
-// Every chunk as a point, near to what means the like. The results of a query are lit up.
+// Every chunk as a point, near to those of similar meaning. The results of a query are lit up.
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { api } from "../api";
@@ -268,7 +268,7 @@ function Scatter({ points, lit }: { points: Points; lit: number[] }) {
             <Link href={addressOf("/", { q: chunk.name || chunk.id, id: chunk.id, memory: chunk.memory })}>{chunk.id}</Link> {chunk.kind}
           </>
         ) : (
-          `${points.kinds.length.toLocaleString("en")} chunks; what is near means the like`
+          `${points.kinds.length.toLocaleString("en")} chunks: those near each other have similar meanings`
         )}
       </figcaption>
     </figure>
