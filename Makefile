@@ -26,7 +26,7 @@ PYTEST = $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal --qu
 CORE := not full and not stress
 
 .PHONY: all demo test test-full stress lint lint-style lint-types lint-types-windows lint-types-macos lint-audit fix \
-	bench docs picture page dist sbom formula lint-release clean coverage fuzz soak crash mutants
+	bench docs picture pictures page dist sbom formula lint-release clean coverage fuzz soak crash mutants
 
 all: test lint
 
@@ -167,6 +167,10 @@ docs: $(VENV)/installed-dev
 # The picture of the README: a real search in this repository.
 picture: $(VENV)/installed
 	$(BIN)/python docs/picture.py > docs/search.svg
+
+# The pictures of `aur ui` in docs/pictures/.
+pictures: $(BROWSER)
+	$(BIN)/python docs/page_pictures.py
 
 # The page of `aur ui`, from `web/`. The built files are committed: users need no Node.
 page: web/node_modules/.package-lock.json

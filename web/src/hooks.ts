@@ -61,8 +61,9 @@ export interface Answer<T> {
   again: () => void;
 }
 
-/** Asks whenever one of `on` changes. The older request is aborted; its value stays until the new one is here. */
-export function useAnswer<T>(ask: (signal: AbortSignal) => Promise<T> | null, on: unknown[]): Answer<T> {
+/** Asks whenever one of `on` changes. The older request is aborted; its value stays until the new one is here.
+ *  If `ask` returns null there is no value; if it returns undefined, the value stays as it is. */
+export function useAnswer<T>(ask: (signal: AbortSignal) => Promise<T> | null | undefined, on: unknown[]): Answer<T> {
   const [state, setState] = useState<{ value: T | null; error: ApiError | null; loading: boolean }>({
     value: null,
     error: null,
@@ -79,7 +80,7 @@ export function useAnswer<T>(ask: (signal: AbortSignal) => Promise<T> | null, on
     setState((old) => ({ ...old, loading: true }));
     Promise.resolve()
       .then(() => ask(abort.signal))
-      .then((value) => settle({ value }), fail);
+      .then((value) => settle(value === undefined ? {} : { value }), fail);
     return () => abort.abort();
   }, [...on, round]);
   const again = useCallback(() => setRound((old) => old + 1), []);

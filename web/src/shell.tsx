@@ -97,7 +97,7 @@ function useShellKeys(openHelp: () => void): void {
   const afterG = useRef(false);
   useKeys((event) => {
     const field = event.target as HTMLElement;
-    if (event.key === "Escape" && field.matches("input, textarea")) {
+    if (event.key === "Escape" && field.matches("input, textarea") && !field.closest("dialog")) {
       event.preventDefault(); // or the browser empties the field
       return field.blur();
     }

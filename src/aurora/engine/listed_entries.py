@@ -113,8 +113,8 @@ def preview_forget(memory: Memory, id_: str) -> tuple[int, list[str]]:
     """How many chunks forgetting an entry removes, and sentences about it."""
     holder, entry = _find(memory, id_)
     count = len(piece_ids([entry]))
-    title = str(entry.metadata.get("title", entry.name))
-    sentences = [f"{title}: {pluralize(count, 'chunk')} of the memory {holder.label} for good."]
+    goes = "goes" if count == 1 else "go"
+    sentences = [f"{pluralize(count, 'chunk')} of the memory {holder.label} {goes} for good."]
     if earlier := replaced_ids(entry):
         versions = pluralize(len(earlier), "earlier version")
         sentences.append(f"{versions} of it will still not be found: add one again to find it.")

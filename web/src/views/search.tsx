@@ -78,11 +78,15 @@ export function Search({ start }: { start: Start }) {
     [asked, layer, limit, generation],
   );
   const counted = useAnswer(
-    (signal) =>
-      asked && !exported
-        ? after(FACETS_PAUSE).then(() => api.search({ q: asked, limit: 1, memory: layer }, signal))
-        : null,
-    [asked, layer, generation],
+    (signal) => {
+      if (!asked || exported) return null;
+      if (answer.loading) return undefined; // rows come first
+      return after(FACETS_PAUSE).then(() => {
+        signal.throwIfAborted();
+        return api.search({ q: asked, limit: 1, memory: layer }, signal);
+      });
+    },
+    [asked, layer, generation, answer.loading],
   );
   const shown = asked ? answer.value : null;
   const field = useRef<HTMLInputElement>(null);
