@@ -22,6 +22,7 @@ from tests.web.shop import make_shop
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request
 
+PATIENCE = 30_000  # milliseconds: the machine may be busy
 INSTALLED = Path(sys.prefix) / "browser"  # by `make test`
 AXE = INSTALLED / "node_modules" / "axe-core" / "axe.min.js"
 FLAGS = (
@@ -86,8 +87,9 @@ def find_chromium() -> tuple[str, dict[str, str | float | bool]]:
 
 @pytest.fixture(scope="module")  # while it is there, no other test of the process may use asyncio
 def browser() -> Iterator[Browser]:
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
+    expect.set_options(timeout=PATIENCE)
     program, environ = find_chromium()
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
@@ -118,7 +120,7 @@ def open_page(browser: Browser, site: Site) -> Iterator[Open]:
         context.add_cookies([{"name": at.cookie[0], "value": at.cookie[1], "url": at.address}])
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(20_000)
+        page.set_default_timeout(PATIENCE)
         note_problems(page, at.address, problems, is_refused=is_refused)
         page.goto(at.address + path)
         return page
