@@ -214,7 +214,7 @@ def test_health(api: Client, shop: Shell) -> None:
 
 
 def test_another_process_s_index_run_is_told_to_all_pages(api: Client, shop: Shell) -> None:
-    before = api.get("/api/health")["stats"]["generation"]
+    before = api.get("/api/start")["generation"]
     with (
         api.http.stream("GET", "/api/events", timeout=30) as one,
         api.http.stream("GET", "/api/events", timeout=30) as other,
