@@ -28,6 +28,7 @@ FLAGS = (
     "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync",
 )  # fmt: skip
+CHROME_OF_MACOS = "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"
 NO_BROWSER = (
     "There is no Chromium for the tests of the page. On x86-64 `make test` installs one from npm; "
     "elsewhere install it with the system's packages, such as `apt install chromium`."
@@ -77,7 +78,7 @@ def find_chromium() -> tuple[str, dict[str, str | float | bool]]:
         libraries = str(INSTALLED / "al2023" / "lib")  # of those that the system may lack
         fonts = {} if Path("/etc/fonts").exists() else {"FONTCONFIG_PATH": str(INSTALLED / "fonts")}
         return str(INSTALLED / "chromium"), {"LD_LIBRARY_PATH": libraries, **fonts}
-    names = ("chromium", "chromium-browser", "google-chrome", "chrome")
+    names = ("chromium", "chromium-browser", "google-chrome", CHROME_OF_MACOS)
     for path in filter(None, map(shutil.which, names)):
         return path, {}
     pytest.fail(NO_BROWSER)
