@@ -21,7 +21,7 @@ from tests.cli.conftest import Shell  # noqa: E402
 from tests.web.conftest import FLAGS, find_chromium, serve  # noqa: E402
 
 PICTURES = ROOT / "docs" / "pictures"
-SIZE = ViewportSize(width=1200, height=750)
+SIZE = ViewportSize(width=1200, height=680)
 LESSONS = (
     ("Retry a commit that meets a locked database with growing pauses.", "0.8"),
     ("Compressing the posting lists with zlib: reading became four times slower.", "0.2"),
@@ -71,29 +71,30 @@ def make_memory(folder: Path) -> Shell:
 
 
 def take_pictures(page: Page, address: str, theme: str) -> None:
-    def go(path: str, name: str) -> None:
-        page.goto(address + path)
-        page.wait_for_load_state("load")
-        page.wait_for_timeout(3000)  # the slowest answers
-        page.screenshot(path=PICTURES / f"page-{name}.png")
-
     if theme == "dark":
-        go(f"/map?by=meaning&q={QUERY}", "meaning")
-        go("/sessions", "sessions")
+        page.goto(f"{address}/map?by=meaning&q={QUERY}")
+        page.get_by_role("list", name="Results that are lit up").wait_for(timeout=120_000)
+        take(page, "meaning")
+        page.goto(f"{address}/sessions")
+        take(page, "sessions")
         return
     page.goto(f"{address}/?q={QUERY}")
     page.get_by_role("list", name="Results").get_by_role("link").first.click()
-    page.wait_for_timeout(3000)
-    page.screenshot(path=PICTURES / "page-search.png")
-    go("/lessons", "lessons")
-    go(f"/agents?moment=prompt&text={PROMPTS[-1]}", "agents")
-    go("/map", "map")
+    take(page, "search")
+    for name in ("lessons", f"agents?moment=prompt&text={PROMPTS[-1]}", "map"):
+        page.goto(f"{address}/{name}")
+        take(page, name.partition("?")[0])
     page.goto(f"{address}/health")
     page.get_by_role("button", name="Ask").click()
     page.get_by_role("img", name="Reliability").wait_for(timeout=120_000)
     page.get_by_role("region", name="find its own content").screenshot(
         path=PICTURES / "page-health.png"
     )
+
+
+def take(page: Page, name: str) -> None:
+    page.wait_for_timeout(3000)  # the slowest answers
+    page.screenshot(path=PICTURES / f"page-{name}.png")
 
 
 if __name__ == "__main__":

@@ -52,8 +52,7 @@ def stream_events(watcher: Watcher, is_ending: Callable[[], bool]) -> StreamingR
     """An endless answer. The first events are the present state."""
 
     async def events() -> AsyncIterator[str]:
-        sent: dict[str, Json] = {"run": None}
-        looks = 0
+        sent, looks = dict[str, Json](), 0
         while not is_ending():
             for name, value in (await watcher.state()).items():
                 if name not in sent or sent[name] != value:

@@ -6,6 +6,7 @@ import { ApiError, api } from "../api";
 import { addressOf, navigate, say, useAddress, useAnswer, useGeneration } from "../hooks";
 import { inHundredths } from "../parts/bars";
 import { Dialog } from "../parts/dialog";
+import { count } from "../parts/numbers";
 import { Empty, Problem } from "../parts/state";
 import { minuteOf, Time } from "../parts/time";
 import type { Lesson, LessonHistory, Start } from "../types";
@@ -102,7 +103,7 @@ function Entry({ lesson, can, onAction }: EntryProps) {
   const text = withoutHeading(lesson);
   const hasPast = lesson.replaces.length > 0 || lesson.replaced_by !== null;
   return (
-    <li class={`lesson ${lesson.state}`} id={lesson.id}>
+    <li class={`entry ${lesson.state}`} id={lesson.id}>
       {text.startsWith(lesson.title) || <h2>{lesson.title}</h2>}
       <p class="plain">{text}</p>
       <p class="about muted">
@@ -265,7 +266,7 @@ function ForgetDialog({ lesson, ...props }: DialogProps & { lesson: Lesson }) {
   const preview = useAnswer(() => api.previewForget(lesson.id), [lesson.id]);
   const forget = async () => {
     const { forgotten } = await api.forget(lesson.id);
-    return forgotten === 1 ? "Forgot 1 chunk." : `Forgot ${forgotten} chunks.`;
+    return `Forgot ${count(forgotten, "chunk")}.`;
   };
   return (
     <Dialog title="Forget" onClose={props.onClose}>
