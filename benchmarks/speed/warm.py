@@ -95,7 +95,7 @@ def main() -> None:
     parser.add_argument("--questions", type=int, default=WHOLE_RUN)
     given = parser.parse_args()
     if os.environ.get(_THREADS) != "1":  # numpy reads it when it is loaded
-        os.execve(sys.executable, [sys.executable, *sys.argv], os.environ | {_THREADS: "1"})
+        os.execve(sys.executable, [sys.executable, *sys.argv], os.environ | {_THREADS: "1"})  # noqa: S606
     with Memory.open(given.repo) as memory:
         texts = [chunk.content for chunk in memory.admin.chunks()]
         questions = find_questions(texts, given.questions)

@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from aurora.fusion.auto import Auto
-from aurora.fusion.base import NO_CONTEXT, ContextFusion, Fusion
+from aurora.fusion.base import NO_CONTEXT, Fusion, uses_context
 from aurora.fusion.cascade import Cascade
 from aurora.fusion.rrf import ReciprocalRank
 from aurora.fusion.staged import Staged
@@ -101,7 +101,7 @@ def test_a_filter_neither_reorders_nor_changes_a_score(
     told = allowed | best
 
     def fuse(rankings: Sequence[Ranking]) -> list[Fused]:
-        if isinstance(fusion, ContextFusion):
+        if uses_context(fusion):
             return fusion(rankings, NO_CONTEXT._replace(best=best))
         return fusion(rankings)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from math import fsum
-from typing import ClassVar, Final, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import ClassVar, Final, NamedTuple, Protocol, TypeAlias, TypeGuard
 
 from aurora.signals.exact import is_named, leads
 from aurora.types import Contribution, Fused, Ranking
@@ -73,7 +73,6 @@ class SimpleFusion:
     __slots__ = ()
 
 
-@runtime_checkable
 class ContextFusion(Fusion, Protocol):
     """A fusion that also uses the context of the candidates."""
 
@@ -86,6 +85,11 @@ class ContextFusion(Fusion, Protocol):
 
     def vary(self, fused: Sequence[Fused], context: CandidateContext) -> list[Fused]:
         """Spread the results over several files."""
+
+
+def uses_context(fusion: Fusion) -> TypeGuard[ContextFusion]:
+    """Whether it is a `ContextFusion`. `isinstance` of a protocol takes 20 µs."""
+    return hasattr(fusion, "vary")
 
 
 def keyword_ranking(rankings: Iterable[Ranking]) -> Ranking | None:

@@ -20,11 +20,11 @@ from aurora.fusion.base import (
     KEYWORD,
     WORDS_AND_MEANING,
     CandidateContext,
-    ContextFusion,
     Fusion,
     fade,
     keyword_ranking,
     lead,
+    uses_context,
 )
 from aurora.retrieval.collapse import is_translation
 from aurora.retrieval.confidence import LESSON, judge, never_rising
@@ -50,7 +50,14 @@ from aurora.retrieval.joined import (
 )
 from aurora.retrieval.lesson_places import place_lessons
 from aurora.signals.activation import ActivationSignal, RecencySignal
-from aurora.signals.base import KeywordScores, Question, SignalScores, SparseScores, rank_rows
+from aurora.signals.base import (
+    KeywordScores,
+    Question,
+    SignalScores,
+    SparseScores,
+    counts_words,
+    rank_rows,
+)
 from aurora.signals.bm25_formula import BM25Parameters
 from aurora.signals.derived_index import IndexBehindError
 from aurora.signals.exact import (
@@ -181,7 +188,7 @@ class Signals:
                 return  # the nearest chunks to unknown words are nearest by chance
             if keyword is not None and not keyword.is_empty:
                 candidates.weak_semantics = has_cjk(question.text) and not self._semantic.reads_cjk
-            if candidates.weak_semantics and not isinstance(request.fusion, ContextFusion):
+            if candidates.weak_semantics and not uses_context(request.fusion):
                 return
             candidates.scores["semantic"] = scores = self._semantic.score(question)
             for error in scores.errors if isinstance(scores, JoinedScores) else ():
@@ -251,7 +258,7 @@ def select_candidates(
     semantic signal. They are the same in every round and under every filter.
     """
     allowed, hidden = frozenset(request.eligible or ()), request.hidden
-    if best is None and isinstance(request.fusion, ContextFusion):
+    if best is None and uses_context(request.fusion):
         best = frozenset(chain(*_best(scores, WORDS_AND_MEANING, request.pool).values()))
     selected: dict[int, Fused] = {}
     signals: set[str] = set()
@@ -331,7 +338,7 @@ def _fuse(
     exact = _with_mentions(rankings["exact"], text, scores, rows) if "exact" in rankings else None
     lessons: Set[int] = frozenset()
     talk: Mapping[int, Said] = {}
-    if isinstance(fusion, ContextFusion):
+    if uses_context(fusion):
         named = frozenset(_rows(exact))
         context = load_context(store, rows, text, best=best, projects=request.projects)
         context = context._replace(named=named)
@@ -386,7 +393,7 @@ def _fade(fused: list[Fused], rankings: Mapping[str, Ranking]) -> list[Fused]:
 def _with_mentions(exact: Ranking, text: str, scores: Scores, rows: Collection[int]) -> Ranking:
     """Chunks that contain the identifiers of the query come before those that do not."""
     keyword, wanted = scores.get("bm25"), mentions(text)
-    if not wanted or not isinstance(keyword, KeywordScores):
+    if not wanted or not counts_words(keyword):
         return exact
     named, last = _rows(exact), len(exact.hits) + 1
     mentioned = [

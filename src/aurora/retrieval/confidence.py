@@ -18,7 +18,7 @@ from operator import mul
 from typing import NamedTuple
 
 from aurora.fusion.base import add_part
-from aurora.signals.base import KeywordScores, SignalScores
+from aurora.signals.base import SignalScores, counts_words
 from aurora.signals.exact import has_identifier, is_inside, is_mentioned, is_named, leads
 from aurora.text import is_stop_word, tokenize
 from aurora.types import Fused, Ranking
@@ -262,7 +262,7 @@ def coverages(
 ) -> tuple[list[float], float]:
     """The share of the question's words in each chunk, and in any."""
     keyword = scores.get("bm25")
-    if isinstance(keyword, KeywordScores):
+    if counts_words(keyword):
         return [keyword.coverage(row) for row in rows], keyword.known
     hits = rankings["fulltext"].hits if "fulltext" in rankings else ()
     shares = {hit.row: hit.score for hit in hits}

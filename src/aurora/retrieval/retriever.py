@@ -17,7 +17,7 @@ from itertools import chain, filterfalse
 from pathlib import Path
 
 from aurora.errors import IndexFileError, QueryError
-from aurora.fusion.base import ContextFusion
+from aurora.fusion.base import uses_context
 from aurora.retrieval.candidates import (
     NO_KEYWORD,
     Candidates,
@@ -50,7 +50,7 @@ from aurora.retrieval.session_filters import (
     without_other_times,
 )
 from aurora.retrieval.time_spans import TimeSpan, find_time_span
-from aurora.signals.base import KeywordScores, Question
+from aurora.signals.base import Question, counts_words
 from aurora.signals.exact import ExactScores
 from aurora.signals.semantic import Embedders
 from aurora.stores.base import SearchedStore, Store
@@ -323,7 +323,7 @@ def _has_all(result: SearchResult, words: str) -> bool:
 
 def _fit_fusion(request: SearchRequest, candidates: Candidates) -> SearchRequest:
     fusion = request.fusion
-    if candidates.weak_semantics and isinstance(fusion, ContextFusion):
+    if candidates.weak_semantics and uses_context(fusion):
         return replace(request, fusion=fusion.with_weak_semantics())
     return request
 
@@ -337,7 +337,7 @@ def build_results(
     ids = {scored.row: chunk.id for scored, chunk, _ in chosen}
     histories, accesses = store.histories(ids), store.accesses(ids)
     owners = store.owners({scored.row: chunk.path for scored, chunk, _ in chosen})
-    keyword = next((each for each in scores.values() if isinstance(each, KeywordScores)), None)
+    keyword = next((each for each in scores.values() if counts_words(each)), None)
     exact = scores.get("exact")
     symbols = exact.symbols if isinstance(exact, ExactScores) else {}
     tokens, stems = dict.fromkeys(tokenize(words)), {} if keyword else query_words(words)

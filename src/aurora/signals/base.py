@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from heapq import nsmallest
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, TypeGuard
 
 from aurora.stores.base import Revision
 from aurora.types import Hit, Ranking
@@ -51,7 +51,6 @@ class RankedScores(SignalScores, Protocol):
         """For each number, how many chunks have a higher score, as far as that is known."""
 
 
-@runtime_checkable
 class KeywordScores(SignalScores, Protocol):
     """Scores that also know which words of the question a chunk contains."""
 
@@ -71,6 +70,11 @@ class KeywordScores(SignalScores, Protocol):
 
     def coverage(self, row: int) -> float:
         """The share of the question's words that a chunk contains. Rare words count more."""
+
+
+def counts_words(scores: SignalScores | None) -> TypeGuard[KeywordScores]:
+    """Whether these are `KeywordScores`. `isinstance` of a protocol reads every property."""
+    return hasattr(scores, "coverage")
 
 
 class RankedKeywordScores(KeywordScores, RankedScores, Protocol):
