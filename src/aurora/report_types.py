@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
 
+from aurora.quick_dataclasses import dataclass, field
 from aurora.types import Lines, Note
 
 

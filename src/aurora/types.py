@@ -6,13 +6,13 @@ All are frozen. `report_types` has those of health checks, evaluations and model
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from math import isnan
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
+from aurora.quick_dataclasses import dataclass, field
 from aurora.session_facts import SESSION, SessionFacts, read_session_facts
 
 Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
@@ -299,7 +299,7 @@ class Criteria:
     until: datetime | None = None
 
     def __bool__(self) -> bool:
-        return any(getattr(self, item.name) for item in fields(self))
+        return any(getattr(self, name) for name in self.__match_args__)
 
 
 @dataclass(frozen=True, slots=True)

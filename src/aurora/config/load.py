@@ -14,7 +14,6 @@ import json
 import re
 import reprlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 from typing import NamedTuple
@@ -34,6 +33,7 @@ from aurora.config.schema import (
 from aurora.config.yaml import YamlError, parse_yaml
 from aurora.errors import ConfigError
 from aurora.files import make_folder, read_file, replacing, require_own
+from aurora.quick_dataclasses import dataclass, field
 from aurora.text import printable
 
 LARGEST = 1 << 20  # bytes of a settings file

@@ -10,7 +10,6 @@ import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import reduce
 from pathlib import Path
@@ -43,6 +42,7 @@ from aurora.indexing.session_notes import (
     transcript_notes,
 )
 from aurora.indexing.turns import show_progress, write_turn
+from aurora.quick_dataclasses import dataclass, field, replace
 from aurora.redaction import Redactor
 from aurora.report_types import AgentOnDisk, ExchangeEntry, SessionEntry
 from aurora.session_facts import AGENT_MEMORY

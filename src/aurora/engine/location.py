@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import time
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
@@ -17,6 +16,7 @@ from aurora import stores
 from aurora.config.places import shown
 from aurora.errors import ConfigError, NoMemoryError, StoreError, StoreFormatError
 from aurora.installation import install_command
+from aurora.quick_dataclasses import dataclass
 from aurora.stores.base import Reclaimed
 from aurora.stores.sqlite.database_file import schema_of
 from aurora.stores.sqlite.repair import reclaim

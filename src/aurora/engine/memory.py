@@ -6,7 +6,6 @@ import logging
 import os
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from functools import cached_property, partial
@@ -20,6 +19,7 @@ from aurora.engine.opening import FixedSettings, OpenedMemory, find_settings, ut
 from aurora.engine.refreshing import BUDGET, Refresher, search_present
 from aurora.engine.remarks import with_remarks, with_sessions
 from aurora.errors import AuroraError, ChunkNotFoundError, NoMemoryError, QueryError, StoreError
+from aurora.quick_dataclasses import dataclass, replace
 from aurora.retrieval.lookup import find_chunk
 from aurora.stores.base import Embedder
 from aurora.types import (

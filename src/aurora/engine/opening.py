@@ -10,7 +10,6 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import lru_cache, partial
 from pathlib import Path
@@ -33,6 +32,7 @@ from aurora.errors import (
     StoreFormatError,
 )
 from aurora.files import require_own
+from aurora.quick_dataclasses import replace
 from aurora.stores.base import Checkout, Store
 from aurora.stores.vector_cache import VectorCache
 from aurora.types import Listener, Mode, Note, Progress, Rerank

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import PurePosixPath
 from typing import NamedTuple
@@ -16,6 +15,7 @@ from typing import NamedTuple
 from aurora.engine.exchange_text import exchange_text, has_question
 from aurora.engine.opening import OpenedMemory
 from aurora.indexing.provenance import provenance_of
+from aurora.quick_dataclasses import replace
 from aurora.retrieval.session_filters import TALK
 from aurora.session_facts import AGENT_MEMORY, SESSION
 from aurora.stores.base import Store

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePath
 
@@ -45,6 +44,7 @@ from aurora.engine.session_lookup import (
     name_in,
     newest_first,
 )
+from aurora.quick_dataclasses import replace
 from aurora.report_types import CommandRun, Mend
 from aurora.session_facts import SESSION
 from aurora.stores.base import Store

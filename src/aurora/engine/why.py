@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -25,6 +24,7 @@ from aurora.engine.session_lookup import (
     name_in,
 )
 from aurora.indexing.provenance import provenance_of
+from aurora.quick_dataclasses import dataclass, field
 from aurora.report_types import WhyEntry
 from aurora.session_facts import SESSION
 from aurora.sources.blame.line_commits import BlamedLines, FileCommit, LineCommit

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
 from math import fsum, sqrt
 from typing import ClassVar, NamedTuple
 
@@ -26,6 +25,7 @@ from aurora.fusion.base import (
     shares,
     within,
 )
+from aurora.quick_dataclasses import dataclass, field, replace
 from aurora.types import Contribution, Fused, Hit, Ranking
 
 _DEVIATIONS = 10.0  # that make a score of 1

@@ -8,12 +8,12 @@ answered: the agent ignores what a hook says there.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
 from aurora.engine.error_match import tells_error
+from aurora.quick_dataclasses import dataclass
 from aurora.sources.sessions.base import ToolKind
 from aurora.sources.sessions.json_values import (
     dicts,

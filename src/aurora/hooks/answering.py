@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from aurora.config import Places, SettingsFiles
@@ -18,6 +17,7 @@ from aurora.errors import AuroraError, UnsafeFolderError
 from aurora.given import given_file, note_given, read_given
 from aurora.hooks.agents import AGENTS, HookEvent, read_event
 from aurora.marks import Marks
+from aurora.quick_dataclasses import dataclass
 from aurora.text import count_tokens
 from aurora.types import Json, RecallItem
 from aurora.usage_log import UsageRecord, memory_key, write_usage
@@ -65,9 +65,8 @@ def answer_hook(request: HookRequest, open_memory: OpenMemory | None = None) -> 
     try:
         answer = _answer(request, places, open_memory)
     except Exception as exc:
-        answer = HookAnswer(record=replace(answer.record, error=type(exc).__name__))
-    record = replace(
-        answer.record,
+        answer = HookAnswer(record=answer.record._replace(error=type(exc).__name__))
+    record = answer.record._replace(
         time=time.time(),
         agent=request.agent,
         event=request.event,
@@ -139,4 +138,4 @@ def _recall(memory: Memory, request: HookRequest, event: HookEvent) -> HookAnswe
 
 
 def _record(moment: str, *, rows: int = 0, left_out: int = 0, tokens: int = 0) -> UsageRecord:
-    return replace(_SILENCE, moment=str(moment), rows=rows, left_out=left_out, tokens=tokens)
+    return _SILENCE._replace(moment=str(moment), rows=rows, left_out=left_out, tokens=tokens)

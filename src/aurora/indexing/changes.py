@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from aurora.indexing.reader import FileReader, Names, Scan, is_unchanged, scan
+from aurora.quick_dataclasses import dataclass, replace
 from aurora.redaction import Redactor
 from aurora.sources.looks import (
     FORGOTTEN,

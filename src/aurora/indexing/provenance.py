@@ -10,12 +10,12 @@ import os
 import re
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path, PurePosixPath
 
 from aurora.errors import SourceError
 from aurora.files import read_file
+from aurora.quick_dataclasses import dataclass
 from aurora.sources.reading import looks_secret
 from aurora.text import printable
 from aurora.types import PROVENANCE, SKETCHES, Chunk, Json

@@ -12,7 +12,6 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,6 +19,7 @@ from aurora.errors import AuroraError, GitStartError, SourceError
 from aurora.indexing.team_lessons import replace_file
 from aurora.parsers.conversation import iter_chunks
 from aurora.parsers.registry import parser_for
+from aurora.quick_dataclasses import dataclass, replace
 from aurora.redaction import Redactor, describe_secrets
 from aurora.sources.conversations import find_logs, hash_log, read_lines
 from aurora.sources.git import find_unasked_root

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import islice
 from pathlib import PurePosixPath
 
 from aurora.parsers.plain import Cutter
+from aurora.quick_dataclasses import replace
 from aurora.redaction import Redactor
 from aurora.session_facts import SESSION
 from aurora.sources.sessions.base import Exchange, Session, ToolKind, ToolUse

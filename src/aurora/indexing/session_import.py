@@ -11,7 +11,6 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,6 +28,7 @@ from aurora.indexing.session_notes import (
     transcript_name,
     transcript_notes,
 )
+from aurora.quick_dataclasses import dataclass, field
 from aurora.redaction import Redactor
 from aurora.session_facts import SESSION
 from aurora.sources.sessions.base import Exchange, Options, Reading, Session, SessionReader

@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from contextlib import suppress
-from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import chain, filterfalse
 from pathlib import PurePath
@@ -26,6 +25,7 @@ from aurora.fusion.base import (
     keyword_ranking,
     lead,
 )
+from aurora.quick_dataclasses import dataclass, field
 from aurora.retrieval.collapse import is_translation
 from aurora.retrieval.confidence import LESSON, judge, never_rising
 from aurora.retrieval.config import HybridConfig

@@ -27,7 +27,6 @@ import posixpath
 import re
 from calendar import monthrange
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from itertools import chain
@@ -35,6 +34,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from aurora.errors import QueryError
 from aurora.globs import LONGEST_GLOB
+from aurora.quick_dataclasses import replace
 from aurora.text import has_cjk
 from aurora.types import SOURCES, Criteria, Kind
 

@@ -10,7 +10,6 @@ import threading
 from array import array
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Sequence, Set
-from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
 from itertools import chain, filterfalse
@@ -18,6 +17,7 @@ from pathlib import Path
 
 from aurora.errors import QueryError
 from aurora.fusion.base import ContextFusion
+from aurora.quick_dataclasses import replace
 from aurora.retrieval.candidates import (
     NO_KEYWORD,
     Candidates,

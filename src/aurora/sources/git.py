@@ -13,12 +13,12 @@ import tempfile
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, NamedTuple, TypeVar
 
 from aurora.errors import GitError, GitLimitError, GitStartError, NoRepositoryError, SourceError
 from aurora.platforms import limit_memory
+from aurora.quick_dataclasses import dataclass
 
 T = TypeVar("T")
 

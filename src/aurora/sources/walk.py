@@ -11,12 +11,12 @@ import codecs
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
 from aurora.errors import GitStartError, SourceError
 from aurora.files import open_no_follow
+from aurora.quick_dataclasses import dataclass
 from aurora.sources.git import find_root, find_unasked_root, list_files
 from aurora.sources.ignore import AURORA_IGNORE, GIT_IGNORE, IgnoreFiles, unknown_steps
 from aurora.sources.reading import (

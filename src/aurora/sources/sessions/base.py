@@ -10,12 +10,12 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
+from aurora.quick_dataclasses import dataclass, field
 from aurora.redaction import Redactor
 from aurora.sources.walk import Skipped
 

@@ -6,9 +6,9 @@ Reading and cutting them is left to what reads notes.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from aurora.quick_dataclasses import dataclass
 from aurora.sources.sessions.base import find_files, folder_of
 from aurora.sources.walk import Skipped
 

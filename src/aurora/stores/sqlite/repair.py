@@ -8,12 +8,12 @@ import sqlite3
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
 from aurora.errors import StoreFormatError
 from aurora.files import OWNERS_FOLDER
+from aurora.quick_dataclasses import dataclass, field
 from aurora.stores.base import TRANSCRIPT_NOTES, Reclaimed
 from aurora.stores.parts import NEXT, OF_FILES, USED, read_embedder
 from aurora.stores.shared import PAGE, Row

@@ -1,0 +1,138 @@
+"""`dataclass`, `field` and `replace` as in `dataclasses`, for classes that every start makes.
+
+`dataclasses` compiles six functions for a frozen class and imports `inspect`: that was a quarter of
+a start. Here only `__init__` is compiled, and all classes share the other methods. Classes have
+slots and inherit no fields. Type checkers see `dataclasses`, whose functions take these classes.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+TYPE_CHECKING = False  # importing typing takes 4 ms
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from dataclasses import dataclass, field, replace
+    from typing import Any, NoReturn
+
+__all__ = ["dataclass", "field", "replace"]
+
+
+class _Field:
+    """A default that is made anew for each instance."""
+
+    def __init__(self, *, default_factory: Callable[[], object]) -> None:
+        self.make = default_factory
+
+
+class _Fields:
+    """What `dataclasses` knows a class by. It is made when it is asked for."""
+
+    def __init__(self, members: Mapping[str, Any], defaults: Mapping[str, object]) -> None:
+        self._annotations = members.get("__annotations__", {})
+        self._module, self._defaults = members["__module__"], defaults
+
+    def __get__(self, instance: object, kind: type) -> object:
+        import dataclasses  # noqa: PLC0415 - for few: it imports `inspect`
+
+        defaults = {
+            name: dataclasses.field(default_factory=default.make)
+            if isinstance(default, _Field)
+            else default
+            for name, default in self._defaults.items()
+        }
+        names = {"__annotations__": self._annotations, "__module__": self._module, **defaults}
+        twin: Any = dataclasses.dataclass(type(kind.__name__, (), names))
+        kind.__dataclass_fields__ = twin.__dataclass_fields__  # type: ignore[attr-defined]
+        return twin.__dataclass_fields__
+
+
+def _dataclass(
+    *,
+    slots: bool,
+    frozen: bool = False,
+    repr: bool = True,  # noqa: A002
+) -> Callable[[type], type]:
+    if not slots:
+        raise TypeError("a class without slots is made by `dataclasses`")
+    return partial(_make_class, frozen=frozen, shows=repr)
+
+
+def _make_class(kind: type, *, frozen: bool, shows: bool) -> type:
+    members = dict(vars(kind))
+    annotations: dict[str, str] = members.get("__annotations__", {})
+    names = tuple([name for name in annotations if not annotations[name].startswith("ClassVar")])
+    defaults = {name: members.pop(name) for name in names if name in members}
+    init, scope = _compile_init(names, defaults, checks="__post_init__" in members)
+    own = {"__init__": init, "__eq__": _eq, **({"__repr__": _repr} if shows else {})}
+    for key, value in (own | (_FROZEN if frozen else {"__hash__": None})).items():
+        members.setdefault(key, value)
+    for key in ("__dict__", "__weakref__"):
+        members.pop(key, None)
+    known = _Fields(members, defaults)
+    members |= {"__slots__": names, "__match_args__": names, "__dataclass_fields__": known}
+    made = type(kind)(kind.__name__, kind.__bases__, members)
+    scope |= {f"set_{name}": vars(made)[name].__set__ for name in names}
+    return made
+
+
+def _compile_init(
+    names: tuple[str, ...], defaults: Mapping[str, object], *, checks: bool
+) -> tuple[Callable[..., None], dict[str, Any]]:
+    """`__init__`, and its variables, in which `set_NAME` is missing for each of the names."""
+    scope: dict[str, Any] = {f"default_{name}": value for name, value in defaults.items()}
+    arguments = [f"{name}=default_{name}" if name in defaults else name for name in names]
+    lines = [
+        f"set_{name}(self, default_{name}.make() if {name} is default_{name} else {name})"
+        if isinstance(defaults.get(name), _Field)
+        else f"set_{name}(self, {name})"
+        for name in names
+    ]
+    lines += ["self.__post_init__()"] if checks else []
+    code = f"def __init__({', '.join(['self', *arguments])}):\n  " + "\n  ".join(lines or ["pass"])
+    exec(code, scope)  # noqa: S102 - of the names of fields, as `dataclasses` does
+    return scope["__init__"], scope
+
+
+def _replace(value: Any, /, **changes: object) -> object:
+    return type(value)(**{name: getattr(value, name) for name in value.__match_args__} | changes)
+
+
+def _values(value: Any) -> tuple[object, ...]:
+    return tuple([getattr(value, name) for name in value.__match_args__])
+
+
+def _eq(self: Any, other: object) -> bool:
+    return _values(self) == _values(other) if type(self) is type(other) else NotImplemented
+
+
+def _hash(self: Any) -> int:
+    return hash(_values(self))
+
+
+def _repr(self: Any) -> str:
+    named = zip(self.__match_args__, _values(self), strict=True)
+    return f"{type(self).__qualname__}({', '.join(f'{name}={value!r}' for name, value in named)})"
+
+
+def _refuse(_: object, name: str, *_value: object) -> NoReturn:
+    from dataclasses import FrozenInstanceError  # noqa: PLC0415 - as above
+
+    raise FrozenInstanceError(f"cannot change field {name!r}")
+
+
+def _set_state(self: Any, state: tuple[object, Mapping[str, object]]) -> None:
+    """For copies: a frozen value takes no other changes."""
+    for name, value in state[1].items():
+        object.__setattr__(self, name, value)
+
+
+_FROZEN = {
+    "__hash__": _hash,
+    "__setattr__": _refuse,
+    "__delattr__": _refuse,
+    "__setstate__": _set_state,
+}
+
+if not TYPE_CHECKING:
+    dataclass, field, replace = _dataclass, _Field, _replace
