@@ -33,6 +33,7 @@ from aurora.config.schema import (
 from aurora.config.yaml import YamlError, parse_yaml
 from aurora.errors import ConfigError
 from aurora.files import make_folder, read_file, replacing, require_own
+from aurora.lazy_patterns import lazy_pattern
 from aurora.quick_dataclasses import dataclass, field
 from aurora.text import printable
 
@@ -46,10 +47,10 @@ _SECTIONS = {
     key[:at] for key in (*CATALOGUE, *ALIASES) for at, letter in enumerate(key) if letter == "."
 }
 
-_LOGIN = re.compile(r"(?<=://)[^/@\s]+(?=@)")
-_PARAMETER = re.compile(r"([?&#;][^=&#;\s]*=)[^&#;\s]+")
-_PASSWORD = re.compile(r"(://[^/@:\s]*):.*@")  # up to the last @: a password may contain one
-_PASSWORD_PARAMETER = re.compile(r"([?&](?:ssl)?password=)[^&]+", re.IGNORECASE)
+_LOGIN = lazy_pattern(r"(?<=://)[^/@\s]+(?=@)")
+_PARAMETER = lazy_pattern(r"([?&#;][^=&#;\s]*=)[^&#;\s]+")
+_PASSWORD = lazy_pattern(r"(://[^/@:\s]*):.*@")  # up to the last @: a password may contain one
+_PASSWORD_PARAMETER = lazy_pattern(r"([?&](?:ssl)?password=)[^&]+", re.IGNORECASE)
 _MASK = "***"
 NOT_SHOWN = "a value that is not shown, because it may hold a password"
 

@@ -46,10 +46,11 @@ from aurora.quick_dataclasses import dataclass, field, replace
 from aurora.redaction import Redactor
 from aurora.report_types import AgentOnDisk, ExchangeEntry, SessionEntry
 from aurora.session_facts import AGENT_MEMORY
+from aurora.sources.reading import Skipped
 from aurora.sources.sessions.base import Session, SessionReader
 from aurora.sources.sessions.memories import MemoryFile, locate_memories
 from aurora.sources.sessions.readers import agent_names, make_reader
-from aurora.sources.walk import Skipped, read_text
+from aurora.sources.walk import read_text
 from aurora.stores.base import TRANSCRIPT_NOTES, Store
 from aurora.text import pluralize
 from aurora.types import PRIVATE, Chunk, Listener, NewDocument, Note

@@ -45,9 +45,9 @@ from aurora.engine.session_lookup import (
     newest_first,
 )
 from aurora.quick_dataclasses import replace
-from aurora.report_types import CommandRun, Mend
 from aurora.session_facts import SESSION
 from aurora.stores.base import Store
+from aurora.trail_types import CommandRun, Mend
 from aurora.types import Chunk, Criteria, RecallItem
 
 FAILURE = "failure"  # the kind of an item: a command that failed, and what mended it

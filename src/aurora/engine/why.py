@@ -25,11 +25,11 @@ from aurora.engine.session_lookup import (
 )
 from aurora.indexing.provenance import provenance_of
 from aurora.quick_dataclasses import dataclass, field
-from aurora.report_types import WhyEntry
 from aurora.session_facts import SESSION
 from aurora.sources.blame.line_commits import BlamedLines, FileCommit, LineCommit
 from aurora.stores.base import Store
 from aurora.text import pluralize, printable
+from aurora.trail_types import WhyEntry
 from aurora.types import Chunk, Criteria, Kind, Lines, moment
 
 SHORT = 8  # digits of a commit that are shown

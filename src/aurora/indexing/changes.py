@@ -23,7 +23,8 @@ from aurora.sources.looks import (
     stamp_of_file,
     take_look,
 )
-from aurora.sources.walk import Skipped, SourceFile
+from aurora.sources.reading import Skipped
+from aurora.sources.walk import SourceFile
 from aurora.stores.base import FileState, Store
 from aurora.types import ignore_events
 

@@ -23,8 +23,8 @@ from aurora.quick_dataclasses import dataclass, replace
 from aurora.redaction import Redactor, describe_secrets
 from aurora.sources.conversations import find_logs, hash_log, read_lines
 from aurora.sources.git import find_unasked_root
-from aurora.sources.reading import MAX_BYTES
-from aurora.sources.walk import Skipped, SourceFile, look_at, read_text, walk_files
+from aurora.sources.reading import MAX_BYTES, Skipped
+from aurora.sources.walk import SourceFile, look_at, read_text, walk_files
 from aurora.stores.base import FileState, Store
 from aurora.types import READING, Chunk, Document, Listener, Progress
 

@@ -31,8 +31,8 @@ from aurora.indexing.session_notes import (
 from aurora.quick_dataclasses import dataclass, field
 from aurora.redaction import Redactor
 from aurora.session_facts import SESSION
+from aurora.sources.reading import Skipped
 from aurora.sources.sessions.base import Exchange, Options, Reading, Session, SessionReader
-from aurora.sources.walk import Skipped
 from aurora.stores.base import FileState, Store
 from aurora.types import READING, Chunk, Listener, Progress
 

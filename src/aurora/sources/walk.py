@@ -22,6 +22,7 @@ from aurora.sources.ignore import AURORA_IGNORE, GIT_IGNORE, IgnoreFiles, unknow
 from aurora.sources.reading import (
     BUILT,
     VENDORED,
+    Skipped,
     looks_secret,
     starts_binary,
     unwanted_by_name,
@@ -47,19 +48,6 @@ class SourceFile:
     repository: Path | None = None  # top of the git work tree that holds the file
     is_log: bool = False  # a conversation log: no rule on size or name applies
     identity: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Skipped:
-    """A file left out, and why."""
-
-    path: Path
-    reason: str
-
-    @property
-    def is_unreadable(self) -> bool:
-        """True for a reason that may pass; every other reason holds until the file changes."""
-        return self.reason.startswith("unreadable")
 
 
 def require_path(target: Path) -> None:

@@ -17,7 +17,7 @@ from typing import Protocol
 
 from aurora.quick_dataclasses import dataclass, field
 from aurora.redaction import Redactor
-from aurora.sources.walk import Skipped
+from aurora.sources.reading import Skipped
 
 _MOST_REASONS = 100  # different ones; the types of unknown records may be anything
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from aurora.quick_dataclasses import dataclass
+from aurora.sources.reading import Skipped
 from aurora.sources.sessions.base import find_files, folder_of
-from aurora.sources.walk import Skipped
 
 _IN_HOME = {  # agent: folder's variable, its default, and files in it
     "claude-code": ("CLAUDE_CONFIG_DIR", ".claude", ("CLAUDE.md",)),
