@@ -31,9 +31,9 @@ from aurora.install.clients import (
     tells_otherwise,
     write_entry,
 )
-from aurora.installation import install_command
 from aurora.mcp.lifetime import Lifetime
 from aurora.mcp.pool import MemoryPool, name_folders
+from aurora.package_manager import install_command
 from aurora.sources.git import find_root
 from aurora.types import Note
 

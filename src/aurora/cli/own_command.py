@@ -9,7 +9,7 @@ from pathlib import Path
 
 from aurora.cli.session import tell
 from aurora.install.clients import Scope
-from aurora.installation import lasting_command
+from aurora.package_manager import lasting_command
 from aurora.platforms import program_file
 from aurora.types import Note
 

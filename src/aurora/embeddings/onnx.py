@@ -44,7 +44,7 @@ from aurora.embeddings.model_folders import (
     read_manifest,
 )
 from aurora.errors import EmbeddingError
-from aurora.installation import install_command
+from aurora.package_manager import install_command
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer

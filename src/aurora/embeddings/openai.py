@@ -30,7 +30,7 @@ from aurora.endpoints import (
     write_body,
 )
 from aurora.errors import EmbeddingError, RefusedError
-from aurora.installation import install_command
+from aurora.package_manager import install_command
 
 if TYPE_CHECKING:
     import numpy as np

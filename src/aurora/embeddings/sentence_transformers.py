@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from aurora.embeddings.base import ProviderOptions
 from aurora.embeddings.compute import join_windows, split_windows
 from aurora.errors import EmbeddingError
-from aurora.installation import install_command
+from aurora.package_manager import install_command
 
 if TYPE_CHECKING:
     import numpy as np

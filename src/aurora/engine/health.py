@@ -43,7 +43,7 @@ from aurora.errors import (
     StoreFormatError,
 )
 from aurora.files import require_own
-from aurora.installation import install_command, repair_command
+from aurora.package_manager import install_command, repair_command
 from aurora.parsers.languages import GRAMMARS
 from aurora.platforms import effective_user, list_processes
 from aurora.report_types import Finding, Level

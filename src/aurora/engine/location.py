@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias
 from aurora import stores
 from aurora.config.places import shown
 from aurora.errors import ConfigError, NoMemoryError, StoreError, StoreFormatError
-from aurora.installation import install_command
 from aurora.lazy_patterns import lazy_pattern
+from aurora.package_manager import install_command
 from aurora.quick_dataclasses import dataclass
 from aurora.stores.base import Reclaimed
 from aurora.stores.sqlite.database_file import schema_of

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 from aurora.config import Places, Settings, SettingsFiles
 from aurora.config.places import shown
 from aurora.engine.layers import PERSONAL, PROJECT, SHARED, Workspace, read_together, require_names
-from aurora.engine.opening import FixedSettings, OpenedMemory, find_settings, utc_now
+from aurora.engine.opening import FixedSettings, OpenedMemory, find_settings, one_setup, utc_now
 from aurora.engine.refreshing import BUDGET, Refresher, search_present
 from aurora.engine.remarks import with_remarks, with_sessions
 from aurora.errors import AuroraError, ChunkNotFoundError, NoMemoryError, QueryError, StoreError
@@ -309,6 +309,7 @@ class Memory:
             targets, lambda present: self.index(*present, git=git), stop=stop, bursts=bursts
         )
 
+    @one_setup()
     def search(
         self,
         text: str,
@@ -365,6 +366,7 @@ class Memory:
         found = replace(results, notes=(*running, *notes, *results.notes))
         return with_sessions(with_remarks(found, homes), self, asked.get(PERSONAL))
 
+    @one_setup()
     def recall(
         self,
         situation: Situation = AT_START,

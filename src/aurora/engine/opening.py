@@ -9,15 +9,16 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from aurora.config import LoadedSettings, Places, Settings, SettingsFiles
 from aurora.config.places import CACHE, make_project, shown
-from aurora.config.schema import CATALOGUE, LlmSettings, value_of
+from aurora.config.schema import CATALOGUE, LlmSettings, StoreSettings, value_of
 from aurora.config.worktrees import names_of_checkouts
 from aurora.embeddings.registry import share_of, trust_of
 from aurora.engine.adoption import KnownMemory, judge, known_memory, make_own
@@ -89,6 +90,36 @@ def find_settings(
     return SettingsFiles(places, variables)
 
 
+class _Setup:
+    """The settings and the folders of one memory at one moment."""
+
+    def __init__(self, opened: OpenedMemory) -> None:
+        self.loaded = opened.files.current()
+        self.location = opened.locate(self.loaded.settings.store)
+        self._opened = opened
+
+    @cached_property
+    def root(self) -> Path | None:
+        return self._opened.find_root(self.location.path, self.loaded.origins)
+
+
+class _Thread(threading.local):
+    setups: dict[OpenedMemory, _Setup] | None = None
+
+
+_THREAD = _Thread()
+
+
+@contextmanager
+def one_setup() -> Iterator[None]:
+    """Inside, this thread reads the settings and resolves the folders of each memory only once."""
+    before, _THREAD.setups = _THREAD.setups, _THREAD.setups or {}
+    try:
+        yield
+    finally:
+        _THREAD.setups = before
+
+
 class OpenedMemory:
     """What `Memory` and `MemoryAdmin` share."""
 
@@ -124,21 +155,39 @@ class OpenedMemory:
         self._lock = threading.RLock()
 
     @property
-    def settings(self) -> Settings:
+    def _setup(self) -> _Setup:
+        if (setups := _THREAD.setups) is None:
+            return _Setup(self)
+        if self not in setups:
+            setups[self] = _Setup(self)
+        return setups[self]
+
+    @property
+    def loaded(self) -> LoadedSettings:
         """The settings as the files say now: a change takes effect with the next call."""
-        return self.files.current().settings
+        return self._setup.loaded
+
+    @property
+    def settings(self) -> Settings:
+        return self._setup.loaded.settings
 
     @property
     def location(self) -> StoreLocation:
-        store = self.settings.store
+        return self._setup.location
+
+    def locate(self, store: StoreSettings) -> StoreLocation:
+        """Where these settings say that the memory is."""
         if store.url and not self._is_personal:
             return PostgresLocation(store.url, store.schema, read_only=self.read_only)
-        return SqliteLocation(self.path, read_only=self.read_only)
+        return SqliteLocation(self._file_of(store), read_only=self.read_only)
 
     @property
     def path(self) -> Path:
         """The file that holds the memory, unless a server does."""
-        path = self.places.memory_folder / Path(self.settings.store.path).expanduser()
+        return self._file_of(self.settings.store)
+
+    def _file_of(self, store: StoreSettings) -> Path:
+        path = self.places.memory_folder / Path(store.path).expanduser()
         return path if self._is_of_project(path) else path.resolve()
 
     @property
@@ -184,13 +233,17 @@ class OpenedMemory:
     def root(self) -> Path | None:
         """The folder that stored paths are relative to; None where several projects may share a
         memory. A server belongs to the project whose own settings name it."""
-        project, path = self.places.project, self.location.path
+        return self._setup.root
+
+    def find_root(self, path: Path | None, origins: Mapping[str, str]) -> Path | None:
+        """The same of a memory in this file, or on a server that these settings name."""
+        project = self.places.project
         if project is None:
             return None
         if path is not None:
             is_below = path.resolve().is_relative_to(project.resolve())
             return self.places.root if is_below else None
-        config, origins = self.places.project_config, self.files.current().origins
+        config = self.places.project_config
         is_chosen = config and origins.get("store.url") == shown(config)
         return self.places.root if is_chosen else None
 
@@ -304,7 +357,7 @@ class OpenedMemory:
 
     def warn_of_weights(self, fusion: str | None) -> tuple[Note, ...]:
         """A note on weights that the fusion of a search does not use, once."""
-        loaded = self.files.current()
+        loaded = self.loaded
         text = loaded.unused_weights(fusion or loaded.fusion)
         if not text or text in self._warned_of:
             return ()
@@ -341,7 +394,7 @@ class OpenedMemory:
         layers = tuple(Layer(other.store, other.index_folder, of, n, p) for other, n, p in others)
         projects = names_of_checkouts(self.root) if self.root else frozenset[str]()
         with self._lock:
-            loaded, store = self.files.current(), self.store
+            loaded, store = self.loaded, self.store
             owner = store.vectors.embedder()
             config = make_config(loaded, embedder=owner.name if owner else "")
             if self._retrievers is None:

@@ -100,7 +100,7 @@ class Refresher:
         looks, begun = file.read(opened.store.identity), time.monotonic()
         changed = {place: git for place, git in places.items() if not _is_known(place, looks)}
         if not changed:
-            file.rest_after(time.monotonic() - begun)
+            file.rest_after(time.monotonic() - begun, looks)
         return changed
 
     def _places(self) -> dict[Path, bool]:

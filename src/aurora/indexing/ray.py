@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 from aurora.embeddings.base import EmbeddingProvider
 from aurora.errors import AuroraError, ClusterError
 from aurora.indexing.embedding import ChunkText, LabelRows, Results, Vectors, try_vectors
-from aurora.installation import install_command
+from aurora.package_manager import install_command
 from aurora.quick_dataclasses import dataclass
 from aurora.stores.base import Embedder
 

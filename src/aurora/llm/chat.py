@@ -22,7 +22,7 @@ from aurora.endpoints import (
     write_body,
 )
 from aurora.errors import LlmError
-from aurora.installation import install_command
+from aurora.package_manager import install_command
 
 if TYPE_CHECKING:
     from aurora.endpoint_client import Endpoint

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from aurora.errors import SourceError, WatchError
 from aurora.files import open_no_follow
-from aurora.installation import install_command
+from aurora.package_manager import install_command
 from aurora.platforms import follows_whole_trees
 from aurora.quick_dataclasses import dataclass
 from aurora.sources.git import find_ignored, find_root, list_ignored_folders

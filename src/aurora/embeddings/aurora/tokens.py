@@ -18,7 +18,7 @@ from itertools import chain
 from pathlib import Path
 
 from aurora.errors import EmbeddingError
-from aurora.installation import repair_command
+from aurora.package_manager import repair_command
 from aurora.text import CJK, has_cjk, normalized
 
 PIECES = "pieces.txt"

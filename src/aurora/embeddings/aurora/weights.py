@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from aurora.embeddings.aurora.tokens import PIECES
 from aurora.errors import EmbeddingError
-from aurora.installation import repair_command
+from aurora.package_manager import repair_command
 
 TENSORS, GRAPH = "model.safetensors", "layers.onnx"
 WIDTH = 256

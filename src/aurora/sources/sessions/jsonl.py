@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, cast
 
 from aurora.files import open_no_follow
-from aurora.installation import install_command
+from aurora.package_manager import install_command
 from aurora.sources.sessions.base import Exchange, Offset, Options, Reading
 from aurora.sources.sessions.json_values import parse_json
 from aurora.sources.sessions.transcript import Transcript

@@ -9,7 +9,7 @@ import psycopg
 from psycopg import sql
 
 from aurora.errors import StoreError, StoreFormatError
-from aurora.installation import upgrade_command
+from aurora.package_manager import upgrade_command
 from aurora.stores.postgres.schema import (
     LEAST_SERVER,
     LEAST_VECTORS,

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from aurora.errors import ForeignSchemaError, StoreBusyError, StoreError, StoreFormatError
 from aurora.files import make_file, open_file, require_plain
-from aurora.installation import upgrade_command
+from aurora.package_manager import upgrade_command
 from aurora.platforms import free_bytes, lock
 from aurora.quick_dataclasses import dataclass
 from aurora.stores.sqlite.integrity import (

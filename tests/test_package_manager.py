@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from aurora.installation import (
+from aurora.package_manager import (
     Installer,
     find_installer,
     install_command,
