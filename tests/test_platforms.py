@@ -180,3 +180,7 @@ def test_a_loop_hears_signals_except_on_windows(on: Any, system: str, calls: int
         return heard
 
     assert len(asyncio.run(hear())) == calls
+
+
+def test_windows_has_no_child_to_leave_work_to(on: Any) -> None:
+    assert on("win32").leave_to_child() is False

@@ -112,6 +112,22 @@ def follows_whole_trees() -> bool:
 # Processes
 
 
+def leave_to_child() -> bool:
+    """Start a child that goes on from here, outlives the program that waits for this process, and
+    holds none of its pipes. True in this process; False in the child, and where none starts."""
+    if sys.platform == "win32":
+        return False
+    else:
+        with suppress(OSError):
+            if os.fork():
+                return True
+            os.setsid()
+            nothing = os.open(os.devnull, os.O_RDWR)
+            for stream in range(3):
+                os.dup2(nothing, stream)
+        return False
+
+
 def is_running(process: int) -> bool:
     if sys.platform == "win32":  # there, `os.kill` would end the process
         return True

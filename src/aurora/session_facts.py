@@ -9,6 +9,7 @@ from typing import NamedTuple
 from aurora.lazy_patterns import lazy_pattern
 
 SESSION = "session"  # the value of `metadata.source`
+TALK = (SESSION, "conversation")  # the values of chunks that are talk
 AGENT_MEMORY = "agent-memory"  # the document type of the files in which agents remember
 _SHORT = 20  # characters of an id that is no UUID: other ids begin with a word and the time
 _SHORT_UUID = {"7": 13}  # a UUID of version 7 begins with its time, to the millisecond

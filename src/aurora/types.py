@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from aurora.quick_dataclasses import dataclass, field
-from aurora.session_facts import SESSION, SessionFacts, read_session_facts
+from aurora.session_facts import SESSION, TALK, SessionFacts, read_session_facts
 
 Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
 
@@ -120,6 +120,11 @@ class Chunk:
     def is_recorded(self) -> bool:
         """True for what a person or an agent told the memory: lessons and documents."""
         return is_recorded(self.kind, self.metadata.get("source"))
+
+    @property
+    def is_talk(self) -> bool:
+        """True for what people and agents said in sessions and conversation logs."""
+        return self.metadata.get("source") in TALK
 
     @property
     def telling_path(self) -> str:
@@ -382,6 +387,9 @@ class Ranking(NamedTuple):
     signal: str
     hits: tuple[Hit, ...]
     ceiling: float = 1.0
+
+
+LESSON = "lesson"  # the contribution that raises a lesson to the score of its place
 
 
 class Contribution(NamedTuple):

@@ -379,7 +379,7 @@ class Memory:
         Nothing, rather than something unsure. `given` are ids that the session knows already; they
         are left out. Neither a search nor a recall is an access.
         """
-        from aurora.engine.recall import recall  # noqa: PLC0415 - loads git
+        from aurora.engine.recall import recall  # noqa: PLC0415 - a search needs none of it
 
         asked = self.layers()
         if not (layers := self._open_layers(asked)):

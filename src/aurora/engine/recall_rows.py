@@ -17,8 +17,7 @@ from aurora.engine.opening import OpenedMemory
 from aurora.indexing.provenance import provenance_of
 from aurora.lazy_patterns import lazy_pattern
 from aurora.quick_dataclasses import replace
-from aurora.retrieval.session_filters import TALK
-from aurora.session_facts import AGENT_MEMORY, SESSION
+from aurora.session_facts import AGENT_MEMORY, SESSION, TALK
 from aurora.stores.base import Store
 from aurora.text import printable
 from aurora.types import LEAST_SUCCESS, Chunk, Criteria, Kind, RecallItem

@@ -15,7 +15,8 @@ from aurora.config import Places, SettingsFiles
 from aurora.engine import Memory
 from aurora.errors import AuroraError, UnsafeFolderError
 from aurora.given import given_file, note_given, read_given
-from aurora.hooks.agents import AGENTS, HookEvent, read_event
+from aurora.hooks.agents import FORMS, HookEvent, read_event
+from aurora.hooks.occasions import occasion_of
 from aurora.marks import Marks
 from aurora.quick_dataclasses import dataclass
 from aurora.text import count_tokens
@@ -78,9 +79,8 @@ def answer_hook(request: HookRequest, open_memory: OpenMemory | None = None) -> 
 
 
 def _answer(request: HookRequest, places: Places, open_memory: OpenMemory | None) -> HookAnswer:
-    agent = AGENTS.get(request.agent)
-    occasion = agent.events.get(request.event) if agent else None
-    if agent is None or occasion is None:
+    occasion = occasion_of(request.agent, request.event)
+    if occasion is None:
         raise UnknownEventError(f"{request.agent} takes no answer at {request.event}")
     if places.project is None and places.foreign:
         raise UnsafeFolderError(f"{places.foreign[0]} belongs to another user")
@@ -133,7 +133,7 @@ def _recall(memory: Memory, request: HookRequest, event: HookEvent) -> HookAnswe
         return HookAnswer(record=_record(moment, left_out=left_out))
     text = Marks.make().quote("\n".join(item.line for item in items.values()))
     record = _record(moment, rows=len(items), left_out=left_out, tokens=count_tokens(text))
-    form = AGENTS[request.agent].form(request.event, text)
+    form = FORMS[request.agent](request.event, text)
     return HookAnswer(json.dumps(form, ensure_ascii=True), record)
 
 

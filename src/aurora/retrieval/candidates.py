@@ -27,7 +27,7 @@ from aurora.fusion.base import (
 )
 from aurora.quick_dataclasses import dataclass, field
 from aurora.retrieval.collapse import is_translation
-from aurora.retrieval.confidence import LESSON, judge, never_rising
+from aurora.retrieval.confidence import judge, never_rising
 from aurora.retrieval.config import HybridConfig
 from aurora.retrieval.dialogue import (
     NEWEST,
@@ -64,7 +64,7 @@ from aurora.signals.nearness import comparable, near_rows, with_nearness
 from aurora.signals.semantic import MeaningSignal
 from aurora.stores.base import SearchedStore
 from aurora.text import has_cjk, tokenize
-from aurora.types import Fused, Hit, Listener, Mode, Note, Place, Ranking, ignore_events
+from aurora.types import LESSON, Fused, Hit, Listener, Mode, Note, Place, Ranking, ignore_events
 
 logger = logging.getLogger(__name__)
 

@@ -25,7 +25,6 @@ from __future__ import annotations
 
 import posixpath
 import re
-from calendar import monthrange
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -305,6 +304,8 @@ def _age(words: str, now: datetime) -> datetime | None:
 
 def _months_before(moment: datetime, months: int) -> datetime:
     """The same day of an earlier month, or its last: a month before March 31 is February 28."""
+    from calendar import monthrange  # noqa: PLC0415 - loads locale, for few questions
+
     year, month = divmod(moment.year * 12 + moment.month - 1 - months, 12)
     day = min(moment.day, monthrange(year, month + 1)[1])
     return moment.replace(year=year, month=month + 1, day=day)
