@@ -13,7 +13,9 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO
+
+from aurora.quick_classes import NamedTuple
 
 if sys.platform == "win32":
     import msvcrt

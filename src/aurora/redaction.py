@@ -17,9 +17,9 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
 
 from aurora.lazy_patterns import lazy_pattern
+from aurora.quick_classes import NamedTuple
 from aurora.text import compiled, pluralize
 from aurora.types import Json
 

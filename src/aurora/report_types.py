@@ -7,7 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
 
-from aurora.quick_dataclasses import dataclass, field
+from aurora.quick_classes import dataclass, field
 
 
 class Level(StrEnum):

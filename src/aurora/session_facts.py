@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import NamedTuple
 
 from aurora.lazy_patterns import lazy_pattern
+from aurora.quick_classes import NamedTuple
 
 SESSION = "session"  # the value of `metadata.source`
 TALK = (SESSION, "conversation")  # the values of chunks that are talk

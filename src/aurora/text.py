@@ -18,11 +18,12 @@ from datetime import UTC, datetime
 from functools import cache, lru_cache
 from pathlib import PurePosixPath
 from string import ascii_lowercase, ascii_uppercase, digits
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import Stemmer  # type: ignore[import-not-found]
 
 from aurora.lazy_patterns import lazy_pattern
+from aurora.quick_classes import NamedTuple
 from aurora.types import Chunk, Kind
 
 TOKENIZER_VERSION = 1  # raise it when a text gives other tokens: indexes are then rebuilt

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from aurora.quick_dataclasses import dataclass
+from aurora.quick_classes import dataclass
 from aurora.types import Lines, Note
 
 

@@ -10,9 +10,9 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from math import isnan
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
-from aurora.quick_dataclasses import dataclass, field
+from aurora.quick_classes import NamedTuple, dataclass, field
 from aurora.session_facts import SESSION, TALK, SessionFacts, read_session_facts
 
 Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"

@@ -13,10 +13,10 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
 
 from aurora.files import make_folder, open_file, read_file
 from aurora.platforms import lock
+from aurora.quick_classes import NamedTuple
 
 _FILE, _OLDER = "calls.jsonl", "calls.jsonl.1"
 _LONGEST_WORD = 40  # characters of what a caller names

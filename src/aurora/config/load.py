@@ -16,7 +16,6 @@ import reprlib
 from collections.abc import Iterator, Mapping
 from datetime import date
 from pathlib import Path
-from typing import NamedTuple
 
 from aurora.config.places import Places, shown
 from aurora.config.schema import (
@@ -34,7 +33,7 @@ from aurora.config.yaml import YamlError, parse_yaml
 from aurora.errors import ConfigError
 from aurora.files import make_folder, read_file, replacing, require_own
 from aurora.lazy_patterns import lazy_pattern
-from aurora.quick_dataclasses import dataclass, field
+from aurora.quick_classes import NamedTuple, dataclass, field
 from aurora.text import printable
 
 LARGEST = 1 << 20  # bytes of a settings file

@@ -42,7 +42,7 @@ from aurora.indexing.session_notes import (
     transcript_notes,
 )
 from aurora.indexing.turns import show_progress, write_turn
-from aurora.quick_dataclasses import dataclass, field, replace
+from aurora.quick_classes import dataclass, field, replace
 from aurora.redaction import Redactor
 from aurora.report_types import AgentOnDisk, ExchangeEntry, SessionEntry
 from aurora.session_facts import AGENT_MEMORY

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
 
 from aurora.lazy_patterns import lazy_pattern
+from aurora.quick_classes import NamedTuple
 
 SAME = 0.83  # the share of telling words that two lines of the same error have: all of five
 _FEWEST = 2  # words that a line needs to tell an error

@@ -16,7 +16,7 @@ from aurora.config.places import shown
 from aurora.errors import ConfigError, NoMemoryError, StoreError, StoreFormatError
 from aurora.lazy_patterns import lazy_pattern
 from aurora.package_manager import install_command
-from aurora.quick_dataclasses import dataclass
+from aurora.quick_classes import dataclass
 from aurora.stores.base import Reclaimed
 from aurora.stores.sqlite.database_file import schema_of
 from aurora.stores.sqlite.repair import reclaim

@@ -19,7 +19,7 @@ from aurora.engine.opening import FixedSettings, OpenedMemory, find_settings, on
 from aurora.engine.refreshing import BUDGET, Refresher, search_present
 from aurora.engine.remarks import with_remarks, with_sessions
 from aurora.errors import AuroraError, ChunkNotFoundError, NoMemoryError, QueryError, StoreError
-from aurora.quick_dataclasses import dataclass, replace
+from aurora.quick_classes import dataclass, replace
 from aurora.retrieval.lookup import find_chunk
 from aurora.stores.base import Embedder
 from aurora.types import (

@@ -33,7 +33,7 @@ from aurora.errors import (
     StoreFormatError,
 )
 from aurora.files import require_own
-from aurora.quick_dataclasses import replace
+from aurora.quick_classes import replace
 from aurora.stores.base import Checkout, Store
 from aurora.stores.vector_cache import VectorCache
 from aurora.types import Listener, Mode, Note, Progress, Rerank

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from aurora.files import read_file
-from aurora.quick_dataclasses import replace
+from aurora.quick_classes import replace
 from aurora.redaction import Redactor
 from aurora.retrieval.lookup import relative_path
 from aurora.sources.reading import MAX_BYTES

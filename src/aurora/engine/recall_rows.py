@@ -10,13 +10,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import PurePosixPath
-from typing import NamedTuple
 
 from aurora.engine.exchange_text import exchange_text, has_question
 from aurora.engine.opening import OpenedMemory
 from aurora.indexing.provenance import provenance_of
 from aurora.lazy_patterns import lazy_pattern
-from aurora.quick_dataclasses import replace
+from aurora.quick_classes import NamedTuple, replace
 from aurora.session_facts import AGENT_MEMORY, SESSION, TALK
 from aurora.stores.base import Store
 from aurora.text import printable

@@ -29,7 +29,7 @@ from aurora.engine.recall_rows import (
 )
 from aurora.engine.recall_tools import failure_item, folders_of
 from aurora.errors import SourceError
-from aurora.quick_dataclasses import replace
+from aurora.quick_classes import replace
 from aurora.sources.git import list_changes, list_uncommitted
 from aurora.stores.base import Store
 from aurora.types import Criteria, Note, RecallItem

@@ -44,7 +44,7 @@ from aurora.engine.session_lookup import (
     name_in,
     newest_first,
 )
-from aurora.quick_dataclasses import replace
+from aurora.quick_classes import replace
 from aurora.session_facts import SESSION
 from aurora.stores.base import Store
 from aurora.trail_types import CommandRun, Mend

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from aurora.engine.session_lookup import checkout_folders, count_sessions, has_sessions
 from aurora.indexing.provenance import find_changed
-from aurora.quick_dataclasses import replace
+from aurora.quick_classes import replace
 from aurora.types import (
     LEAST_SUCCESS,
     PROVENANCE,

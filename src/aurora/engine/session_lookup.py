@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from aurora.config.worktrees import list_checkouts
 from aurora.lazy_patterns import lazy_pattern
+from aurora.quick_classes import NamedTuple
 from aurora.session_facts import SESSION, SessionFacts
 from aurora.stores.base import Store
 from aurora.types import Chunk, Criteria

@@ -24,7 +24,7 @@ from aurora.engine.session_lookup import (
     name_in,
 )
 from aurora.indexing.provenance import provenance_of
-from aurora.quick_dataclasses import dataclass, field
+from aurora.quick_classes import dataclass, field
 from aurora.session_facts import SESSION
 from aurora.sources.blame.line_commits import BlamedLines, FileCommit, LineCommit
 from aurora.stores.base import Store

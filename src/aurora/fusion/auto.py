@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
 from math import fsum, sqrt
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 from aurora.fusion.base import (
     KEYWORD,
@@ -25,7 +25,7 @@ from aurora.fusion.base import (
     shares,
     within,
 )
-from aurora.quick_dataclasses import dataclass, field, replace
+from aurora.quick_classes import NamedTuple, dataclass, field, replace
 from aurora.types import Contribution, Fused, Hit, Ranking
 
 _DEVIATIONS = 10.0  # that make a score of 1

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from math import fsum
-from typing import ClassVar, Final, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import ClassVar, Final, Protocol, TypeAlias, runtime_checkable
 
+from aurora.quick_classes import NamedTuple
 from aurora.signals.exact import is_named, leads
 from aurora.types import Contribution, Fused, Ranking
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from aurora.fusion.base import KEYWORD, WORDS_AND_MEANING, fuse, shares, within
-from aurora.quick_dataclasses import dataclass
+from aurora.quick_classes import dataclass
 from aurora.types import Contribution, Fused, Ranking
 
 

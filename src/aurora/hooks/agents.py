@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import NamedTuple
 
 from aurora.engine.error_match import tells_error
 from aurora.hooks.occasions import Occasion
+from aurora.quick_classes import NamedTuple
 from aurora.sources.sessions.base import ToolKind
 from aurora.sources.sessions.json_values import (
     dicts,

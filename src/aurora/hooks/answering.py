@@ -18,7 +18,7 @@ from aurora.given import given_file, note_given, read_given
 from aurora.hooks.agents import FORMS, HookEvent, read_event
 from aurora.hooks.occasions import occasion_of
 from aurora.marks import Marks
-from aurora.quick_dataclasses import dataclass
+from aurora.quick_classes import dataclass
 from aurora.text import count_tokens
 from aurora.types import Json, RecallItem
 from aurora.usage_log import UsageRecord, memory_key, write_usage

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from aurora.indexing.reader import FileReader, Names, Scan, is_unchanged, scan
-from aurora.quick_dataclasses import dataclass, replace
+from aurora.quick_classes import dataclass, replace
 from aurora.redaction import Redactor
 from aurora.sources.looks import (
     FORGOTTEN,

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 from aurora.embeddings.base import EmbeddingProvider
 from aurora.errors import AuroraError, ClusterError, EmbeddingError
 from aurora.indexing.turns import write_turn
-from aurora.quick_dataclasses import dataclass
+from aurora.quick_classes import dataclass
 from aurora.stores.base import Embedder, Store
 from aurora.text import indexed_name
 from aurora.types import EMBEDDING, REEMBEDDING, Chunk, Listener, Note, Progress, ignore_events

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from aurora.errors import AuroraError, SourceError
 from aurora.indexing.indexer import IndexReport
-from aurora.quick_dataclasses import dataclass, replace
+from aurora.quick_classes import dataclass, replace
 from aurora.types import Listener, Note
 
 

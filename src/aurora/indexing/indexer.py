@@ -31,7 +31,7 @@ from aurora.indexing.reader import (
     scan,
 )
 from aurora.indexing.turns import show_progress, write_turn
-from aurora.quick_dataclasses import dataclass, field, replace
+from aurora.quick_classes import dataclass, field, replace
 from aurora.redaction import Redactor
 from aurora.sources.looks import Looks
 from aurora.sources.walk import SourceFile

@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 from aurora.errors import SourceError
 from aurora.files import read_file
 from aurora.lazy_patterns import lazy_pattern
-from aurora.quick_dataclasses import dataclass
+from aurora.quick_classes import dataclass
 from aurora.sources.reading import looks_secret
 from aurora.text import printable
 from aurora.types import PROVENANCE, SKETCHES, Chunk, Json

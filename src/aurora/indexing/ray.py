@@ -22,7 +22,7 @@ from aurora.embeddings.base import EmbeddingProvider
 from aurora.errors import AuroraError, ClusterError
 from aurora.indexing.embedding import ChunkText, LabelRows, Results, Vectors, try_vectors
 from aurora.package_manager import install_command
-from aurora.quick_dataclasses import dataclass
+from aurora.quick_classes import dataclass
 from aurora.stores.base import Embedder
 
 Ray: TypeAlias = Any  # the package `ray`: its own types say little

@@ -19,7 +19,7 @@ from aurora.errors import AuroraError, GitStartError, SourceError
 from aurora.indexing.team_lessons import replace_file
 from aurora.parsers.conversation import iter_chunks
 from aurora.parsers.registry import parser_for
-from aurora.quick_dataclasses import dataclass, replace
+from aurora.quick_classes import dataclass, replace
 from aurora.redaction import Redactor, describe_secrets
 from aurora.sources.conversations import find_logs, hash_log, read_lines
 from aurora.sources.git import find_unasked_root

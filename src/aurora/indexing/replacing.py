@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from aurora.errors import ChunkNotFoundError, QueryError
-from aurora.quick_dataclasses import replace
+from aurora.quick_classes import replace
 from aurora.stores.base import Store
 from aurora.types import REPLACED_BY, REPLACES, Chunk, Json
 

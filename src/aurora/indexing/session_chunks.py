@@ -14,7 +14,7 @@ from pathlib import PurePosixPath
 
 from aurora.lazy_patterns import lazy_pattern
 from aurora.parsers.plain import Cutter
-from aurora.quick_dataclasses import replace
+from aurora.quick_classes import replace
 from aurora.redaction import Redactor
 from aurora.session_facts import SESSION
 from aurora.sources.sessions.base import Exchange, Session, ToolKind, ToolUse

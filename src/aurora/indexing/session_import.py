@@ -28,7 +28,7 @@ from aurora.indexing.session_notes import (
     transcript_name,
     transcript_notes,
 )
-from aurora.quick_dataclasses import dataclass, field
+from aurora.quick_classes import dataclass, field
 from aurora.redaction import Redactor
 from aurora.session_facts import SESSION
 from aurora.sources.reading import Skipped

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path, PurePath
 
-from aurora.quick_dataclasses import dataclass, field, replace
+from aurora.quick_classes import dataclass, field, replace
 from aurora.redaction import Redactor
 from aurora.session_facts import SESSION
 from aurora.sources.sessions.base import Offset, Session

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Protocol
 
-from aurora.quick_dataclasses import dataclass
+from aurora.quick_classes import dataclass
 from aurora.types import Chunk, Document, Lines
 
 _ELLIPSIS = b" ..."

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from aurora.parsers import queries
 from aurora.parsers.base import Source
-from aurora.quick_dataclasses import dataclass, field, replace
+from aurora.quick_classes import dataclass, field, replace
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from aurora.quick_dataclasses import dataclass
+from aurora.quick_classes import dataclass
 from aurora.text import find_date
 
 LONGEST_HEADING = 200  # characters kept: a data file may also start with `#`

@@ -12,7 +12,7 @@ from aurora.parsers.languages import GRAMMARS, PLAIN_LANGUAGES, PROSE
 from aurora.parsers.lessons import is_lesson_path, parse_lesson
 from aurora.parsers.plain import PlainParser
 from aurora.parsers.prose import NotesParser
-from aurora.quick_dataclasses import replace
+from aurora.quick_classes import replace
 from aurora.types import Document, Kind
 
 logger = logging.getLogger(__name__)

@@ -12,7 +12,7 @@ from contextlib import suppress
 from datetime import datetime
 from itertools import chain, filterfalse
 from pathlib import PurePath
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from aurora.errors import AuroraError, EmbedderMismatchError, EmbeddingError, NoVectorsError
 from aurora.fusion.base import (
@@ -25,7 +25,7 @@ from aurora.fusion.base import (
     keyword_ranking,
     lead,
 )
-from aurora.quick_dataclasses import dataclass, field
+from aurora.quick_classes import NamedTuple, dataclass, field
 from aurora.retrieval.collapse import is_translation
 from aurora.retrieval.confidence import judge, never_rising
 from aurora.retrieval.config import HybridConfig

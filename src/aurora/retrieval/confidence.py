@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from math import exp, fsum, log
-from typing import NamedTuple
 
 from aurora.fusion.base import add_part, scaled
+from aurora.quick_classes import NamedTuple
 from aurora.signals.base import KeywordScores, SignalScores
 from aurora.signals.exact import has_identifier, is_inside, is_mentioned, is_named, leads
 from aurora.text import is_stop_word, tokenize

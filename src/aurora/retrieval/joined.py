@@ -15,10 +15,10 @@ from datetime import datetime
 from heapq import nsmallest
 from itertools import chain
 from pathlib import Path
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from aurora.errors import AuroraError, EmbedderMismatchError, EmbeddingError
-from aurora.quick_dataclasses import dataclass, replace
+from aurora.quick_classes import NamedTuple, dataclass, replace
 from aurora.signals.base import (
     KeywordScores,
     Question,

@@ -29,12 +29,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from itertools import chain
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from aurora.errors import QueryError
 from aurora.globs import LONGEST_GLOB
 from aurora.lazy_patterns import lazy_pattern
-from aurora.quick_dataclasses import replace
+from aurora.quick_classes import NamedTuple, replace
 from aurora.text import has_cjk
 from aurora.types import SOURCES, Criteria, Kind
 

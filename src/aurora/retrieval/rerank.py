@@ -21,7 +21,7 @@ from aurora.concurrency import BackgroundTask
 from aurora.embeddings.base import TokenEmbedder
 from aurora.errors import AuroraError, EmbeddingError, LlmError
 from aurora.fusion.base import add_part, scaled
-from aurora.quick_dataclasses import dataclass, replace
+from aurora.quick_classes import dataclass, replace
 from aurora.retrieval.confidence import never_rising
 from aurora.signals.exact import is_named
 from aurora.text import tokenize

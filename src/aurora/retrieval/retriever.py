@@ -17,7 +17,7 @@ from pathlib import Path
 
 from aurora.errors import QueryError
 from aurora.fusion.base import ContextFusion
-from aurora.quick_dataclasses import replace
+from aurora.quick_classes import replace
 from aurora.retrieval.candidates import (
     NO_KEYWORD,
     Candidates,

@@ -19,7 +19,7 @@ import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 
-from aurora.quick_dataclasses import dataclass
+from aurora.quick_classes import dataclass
 from aurora.signals.base import Question, SparseScores
 from aurora.stores.base import SearchedStore
 from aurora.text import find_date

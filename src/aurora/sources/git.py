@@ -11,11 +11,11 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, NamedTuple, TypeVar
+from typing import IO, TYPE_CHECKING, TypeVar
 
 from aurora.errors import GitError, GitLimitError, GitStartError, NoRepositoryError, SourceError
 from aurora.platforms import limit_memory
-from aurora.quick_dataclasses import dataclass
+from aurora.quick_classes import NamedTuple, dataclass
 
 if TYPE_CHECKING:
     import subprocess

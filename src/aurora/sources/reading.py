@@ -19,7 +19,7 @@ from typing import BinaryIO
 
 from aurora.errors import SourceError
 from aurora.lazy_patterns import lazy_pattern
-from aurora.quick_dataclasses import dataclass
+from aurora.quick_classes import dataclass
 
 MAX_BYTES = 2 * 1024 * 1024  # larger sources are generated data and would dominate the index
 MAX_DOCUMENT_BYTES = 256 * 1024 * 1024  # parsing takes several times as much memory

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from aurora.errors import GitStartError, SourceError
 from aurora.files import open_no_follow
-from aurora.quick_dataclasses import dataclass
+from aurora.quick_classes import dataclass
 from aurora.sources.git import find_root, find_unasked_root, list_files
 from aurora.sources.ignore import AURORA_IGNORE, GIT_IGNORE, IgnoreFiles, unknown_steps
 from aurora.sources.reading import (

@@ -18,10 +18,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from aurora.errors import EmbedderMismatchError
-from aurora.quick_dataclasses import dataclass
+from aurora.quick_classes import NamedTuple, dataclass
 from aurora.types import (
     Chunk,
     ChunkHistory,

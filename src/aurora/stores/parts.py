@@ -18,7 +18,7 @@ from typing import ClassVar
 
 from aurora.errors import StoreError
 from aurora.packing import VECTOR_WIDTH
-from aurora.quick_dataclasses import replace
+from aurora.quick_classes import replace
 from aurora.stores.base import (
     SESSION_NOTES,
     Chunks,

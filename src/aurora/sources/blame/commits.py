@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from aurora.errors import GitError, GitLimitError
 from aurora.files import open_no_follow
-from aurora.quick_dataclasses import dataclass
+from aurora.quick_classes import dataclass
 from aurora.sources.git import Git, own_filters, work_tree
 
 WORKERS = 2  # git processes at a time

@@ -25,7 +25,7 @@ from pathlib import Path, PurePosixPath
 from typing import TypeAlias, TypeVar
 
 from aurora.errors import GitError, GitLimitError, NoRepositoryError
-from aurora.quick_dataclasses import dataclass
+from aurora.quick_classes import dataclass
 from aurora.sources.blame.cache import (
     BlameCache,
     cache_file,

@@ -15,7 +15,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
-from aurora.quick_dataclasses import dataclass, field
+from aurora.quick_classes import dataclass, field
 from aurora.redaction import Redactor
 from aurora.sources.reading import Skipped
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from aurora.quick_dataclasses import dataclass
+from aurora.quick_classes import dataclass
 from aurora.sources.reading import Skipped
 from aurora.sources.sessions.base import find_files, folder_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
-from aurora.quick_dataclasses import replace
+from aurora.quick_classes import replace
 from aurora.stores.base import FileState, Reasoning, Revision
 from aurora.stores.parts import NEXT, OF_FILES, USED, ChunkPart, embedded_text
 from aurora.stores.shared import Row

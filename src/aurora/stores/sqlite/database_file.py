@@ -16,7 +16,7 @@ from aurora.errors import ForeignSchemaError, StoreBusyError, StoreError, StoreF
 from aurora.files import make_file, open_file, require_plain
 from aurora.package_manager import upgrade_command
 from aurora.platforms import free_bytes, lock
-from aurora.quick_dataclasses import dataclass
+from aurora.quick_classes import dataclass
 from aurora.stores.sqlite.integrity import (
     LONG,
     Stamp,

@@ -8,11 +8,10 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
 
 from aurora.errors import StoreFormatError
 from aurora.files import OWNERS_FOLDER
-from aurora.quick_dataclasses import dataclass, field
+from aurora.quick_classes import NamedTuple, dataclass, field
 from aurora.stores.base import TRANSCRIPT_NOTES, Reclaimed
 from aurora.stores.parts import NEXT, OF_FILES, USED, read_embedder
 from aurora.stores.shared import PAGE, Row

@@ -11,9 +11,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import NamedTuple
 
 from aurora.lazy_patterns import lazy_pattern
+from aurora.quick_classes import NamedTuple
 from aurora.types import REPLACED_BY, Kind
 
 APPLICATION_ID = 0x41555241  # "AURA", tells Aurora's databases from those of other programs

@@ -1,21 +1,23 @@
-"""`dataclass`, `field` and `replace` as in `dataclasses`, for classes that every start makes.
+"""`dataclass`, `field`, `replace` and `NamedTuple` as usual, for classes that every start makes.
 
 `dataclasses` compiles six functions for a frozen class and imports `inspect`: that was a quarter of
 a start. Here only `__init__` is compiled, and all classes share the other methods. Classes have
 slots and inherit no fields. Type checkers see `dataclasses`, whose functions take these classes.
+`typing.NamedTuple` compiles the annotation of each field, which nobody looks at.
 """
 
 from __future__ import annotations
 
+from collections import namedtuple
 from functools import partial
 
 TYPE_CHECKING = False  # importing typing takes 4 ms
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from dataclasses import dataclass, field, replace
-    from typing import Any, NoReturn
+    from typing import Any, NamedTuple, NoReturn
 
-__all__ = ["dataclass", "field", "replace"]
+__all__ = ["NamedTuple", "dataclass", "field", "replace"]
 
 
 class _Field:
@@ -134,5 +136,25 @@ _FROZEN = {
     "__setstate__": _set_state,
 }
 
+_namedtuple: Any = namedtuple  # type checkers want to know its names
+
+
+class _NamedTupleType(type):
+    def __new__(cls, name: str, bases: tuple[type, ...], members: dict[str, Any]) -> type:
+        if not bases:
+            return super().__new__(cls, name, bases, members)
+        names = members.get("__annotations__", {})
+        defaults = [members.pop(name) for name in names if name in members]
+        made: type = _namedtuple(name, names, defaults=defaults, module=members["__module__"])
+        for key, value in members.items():
+            setattr(made, key, value)
+        return made
+
+
+class _NamedTuple(metaclass=_NamedTupleType):
+    pass
+
+
 if not TYPE_CHECKING:
+    NamedTuple = _NamedTuple
     dataclass, field, replace = _dataclass, _Field, _replace

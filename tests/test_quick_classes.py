@@ -5,15 +5,16 @@ from __future__ import annotations
 import copy
 import dataclasses
 import pickle
+import typing
 from collections.abc import Callable, Mapping
 from typing import ClassVar
 
 import pytest
 
-from aurora import quick_dataclasses
+from aurora import quick_classes
 
 
-@quick_dataclasses.dataclass(frozen=True, slots=True)
+@quick_classes.dataclass(frozen=True, slots=True)
 class Quick:
     """A point."""
 
@@ -21,16 +22,16 @@ class Quick:
 
     x: int
     y: int = 2
-    more: Mapping[str, int] = quick_dataclasses.field(default_factory=dict)
+    more: Mapping[str, int] = quick_classes.field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.x < 0:
             raise ValueError(f"x must not be negative: {self.x}")
 
 
-@quick_dataclasses.dataclass(slots=True)
+@quick_classes.dataclass(slots=True)
 class Changing:
-    names: list[str] = quick_dataclasses.field(default_factory=list)
+    names: list[str] = quick_classes.field(default_factory=list)
 
 
 Usual = dataclasses.make_dataclass(
@@ -69,11 +70,11 @@ def test_wrong_arguments_and_values_are_refused() -> None:
     with pytest.raises(TypeError, match="missing 1 required positional argument: 'x'"):
         Quick()  # type: ignore[call-arg]
     with pytest.raises(ValueError, match="negative: -1"):
-        quick_dataclasses.replace(Quick(1), x=-1)
+        quick_classes.replace(Quick(1), x=-1)
     assert not hasattr(Quick(1), "__dict__")
 
 
-@pytest.mark.parametrize("replace", [quick_dataclasses.replace, dataclasses.replace])
+@pytest.mark.parametrize("replace", [quick_classes.replace, dataclasses.replace])
 def test_a_copy_has_the_changes(replace: Callable[..., Quick]) -> None:
     assert replace(Quick(1, 5), x=4) == Quick(4, 5)
 
@@ -90,3 +91,28 @@ def test_copies_are_equal() -> None:
     value = Quick(1, 5, {"a": 1})
     assert copy.copy(value) == copy.deepcopy(value) == value
     assert pickle.loads(pickle.dumps(value)) == value  # noqa: S301 - our own
+
+
+class Place(quick_classes.NamedTuple):
+    """A line of a file."""
+
+    path: str
+    line: int = 1
+
+    @property
+    def shown(self) -> str:
+        return f"{self.path}:{self.line}"
+
+
+def test_a_named_tuple_is_as_usual() -> None:
+    place = Place("a.py")
+    assert place == ("a.py", 1)
+    assert (place._replace(line=3).shown, place._asdict()) == (
+        "a.py:3",
+        {"path": "a.py", "line": 1},
+    )
+    assert (repr(place), Place.__doc__) == ("Place(path='a.py', line=1)", "A line of a file.")
+    assert typing.get_type_hints(Place) == {"path": str, "line": int}
+    assert pickle.loads(pickle.dumps(place)) == place  # noqa: S301 - our own
+    with pytest.raises(AttributeError):
+        place.line = 2  # type: ignore[misc]
