@@ -1,9 +1,10 @@
 """`dataclass`, `field`, `replace` and `NamedTuple` as usual, for classes that every start makes.
 
 `dataclasses` compiles six functions for a frozen class and imports `inspect`: that was a quarter of
-a start. Here only `__init__` is compiled, and all classes share the other methods. Classes have
-slots and inherit no fields. Type checkers see `dataclasses`, whose functions take these classes.
-`typing.NamedTuple` compiles the annotation of each field, which nobody looks at.
+a start. Here only `__init__` is compiled, when it is first called, and all classes share the other
+methods. Classes have slots and inherit no fields. `typing.NamedTuple` compiles the annotation of
+each field, which nobody looks at. Type checkers see the usual ones, and so do the functions of
+`dataclasses`.
 """
 
 from __future__ import annotations
@@ -65,24 +66,28 @@ def _make_class(kind: type, *, frozen: bool, shows: bool) -> type:
     annotations: dict[str, str] = members.get("__annotations__", {})
     names = tuple([name for name in annotations if not annotations[name].startswith("ClassVar")])
     defaults = {name: members.pop(name) for name in names if name in members}
-    init, scope = _compile_init(names, defaults, checks="__post_init__" in members)
-    own = {"__init__": init, "__eq__": _eq, **({"__repr__": _repr} if shows else {})}
+    checks = "__post_init__" in members
+
+    def first_init(self: object, *values: object, **named: object) -> None:
+        setattr(made, "__init__", _compile_init(made, names, defaults, checks=checks))  # noqa: B010
+        made.__init__(self, *values, **named)  # type: ignore[misc]
+
+    own = {"__init__": first_init, "__eq__": _eq, **({"__repr__": _repr} if shows else {})}
     for key, value in (own | (_FROZEN if frozen else {"__hash__": None})).items():
         members.setdefault(key, value)
     for key in ("__dict__", "__weakref__"):
         members.pop(key, None)
     known = _Fields(members, defaults)
     members |= {"__slots__": names, "__match_args__": names, "__dataclass_fields__": known}
-    made = type(kind)(kind.__name__, kind.__bases__, members)
-    scope |= {f"set_{name}": vars(made)[name].__set__ for name in names}
+    made: type = type(kind)(kind.__name__, kind.__bases__, members)
     return made
 
 
 def _compile_init(
-    names: tuple[str, ...], defaults: Mapping[str, object], *, checks: bool
-) -> tuple[Callable[..., None], dict[str, Any]]:
-    """`__init__`, and its variables, in which `set_NAME` is missing for each of the names."""
-    scope: dict[str, Any] = {f"default_{name}": value for name, value in defaults.items()}
+    kind: type, names: tuple[str, ...], defaults: Mapping[str, object], *, checks: bool
+) -> object:
+    scope: dict[str, object] = {f"default_{name}": value for name, value in defaults.items()}
+    scope |= {f"set_{name}": vars(kind)[name].__set__ for name in names}
     arguments = [f"{name}=default_{name}" if name in defaults else name for name in names]
     lines = [
         f"set_{name}(self, default_{name}.make() if {name} is default_{name} else {name})"
@@ -93,7 +98,7 @@ def _compile_init(
     lines += ["self.__post_init__()"] if checks else []
     code = f"def __init__({', '.join(['self', *arguments])}):\n  " + "\n  ".join(lines or ["pass"])
     exec(code, scope)  # noqa: S102 - of the names of fields, as `dataclasses` does
-    return scope["__init__"], scope
+    return scope["__init__"]
 
 
 def _replace(value: Any, /, **changes: object) -> object:

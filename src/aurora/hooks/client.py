@@ -177,6 +177,7 @@ def _answer_here(agent: str, event: str, payload: object, folder: str) -> str:
         if importlib.import_module("aurora.platforms").leave_to_child():
             return ""
         threading.Thread(target=_end_late, args=(_SECONDS_UNSEEN,), daemon=True).start()
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy would start threads for one product
     answering = importlib.import_module("aurora.hooks.answering")
     request = answering.HookRequest(agent, event, payload, folder, os.environ)
     return str(answering.answer_hook(request))
