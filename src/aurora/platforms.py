@@ -114,6 +114,16 @@ def follows_whole_trees() -> bool:
 # Processes
 
 
+def processor_kind() -> str:
+    """The processor's family, as `platform.machine` names it."""
+    if sys.platform == "win32":
+        import platform  # noqa: PLC0415 - a start should not wait for it
+
+        return platform.machine()
+    else:
+        return os.uname().machine
+
+
 def leave_to_child() -> bool:
     """Start a child that goes on from here, outlives the program that waits for this process, and
     holds none of its pipes. True in this process; False in the child, and where none starts."""

@@ -352,10 +352,13 @@ def list_changes(folder: Path, most: int) -> list[Change] | None:
 
 
 def _read_changes(git: Git, most: int) -> list[Change]:
-    if not git.run("rev-parse", "--verify", "--quiet", "HEAD^{commit}", fine=(0, 1)):
-        return []  # there is no commit yet
     words = ("--no-merges", "--no-renames", "--relative", "--name-only", "--format=%x01%s%x02")
-    output = git.run("log", "-z", f"--max-count={most}", *words, "--", ".")
+    try:
+        output = git.run("log", "-z", f"--max-count={most}", *words, "--", ".")
+    except GitError:
+        if git.run("rev-parse", "--verify", "--quiet", "HEAD^{commit}", fine=(0, 1)):
+            raise
+        return []  # there is no commit yet
     changes = []
     for entry in output.split(b"\x01")[1:]:
         subject, _, names = entry.partition(b"\x02")

@@ -44,6 +44,7 @@ from aurora.embeddings.compute import (
     usable_processors,
 )
 from aurora.errors import EmbeddingError
+from aurora.platforms import processor_kind
 from aurora.quick_classes import NamedTuple
 
 if TYPE_CHECKING:
@@ -357,6 +358,4 @@ def _has_fast_int8() -> bool:
 
     An x86 without them ran 20,000 pieces a second and thread in numpy, 6,000 to 14,000 in 8 bits.
     """
-    import platform  # noqa: PLC0415 - takes 4 ms, and only for passages
-
-    return not products_overflow(platform.machine(), Path("/proc/cpuinfo"))
+    return not products_overflow(processor_kind(), Path("/proc/cpuinfo"))
