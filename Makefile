@@ -8,7 +8,10 @@ CYCLONEDX := 7.5.0
 CLAUDE_CODE := 2.1.327
 CODEX := 0.169.0
 GEMINI_CLI := 0.61.0
+CHROMIUM := 153.0.0
+AXE := 4.14.1
 AGENTS := $(VENV)/agents-$(CLAUDE_CODE)-$(CODEX)-$(GEMINI_CLI)
+BROWSER := $(VENV)/browser-$(CHROMIUM)-$(AXE)
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PYTHONDONTWRITEBYTECODE := # tests start Python often, and compiled once is enough
 
@@ -20,7 +23,7 @@ PYTEST = $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal --qu
 CORE := not full and not stress
 
 .PHONY: all demo test test-full stress lint lint-style lint-types lint-types-windows lint-types-macos lint-audit fix \
-	bench docs picture dist sbom formula lint-release clean coverage fuzz soak crash mutants
+	bench docs picture page dist sbom formula lint-release clean coverage fuzz soak crash mutants
 
 all: test lint
 
@@ -40,6 +43,15 @@ $(VENV)/installed-test: pyproject.toml constraints.txt | $(VENV)/bin/pip
 # What the full tests and the linters need besides.
 $(VENV)/installed-dev: $(VENV)/installed-test
 	$(INSTALL) --no-compile --editable '.[dev]'
+	touch $@
+
+# A browser that needs no system packages (with the libraries that a system may lack), and axe. It is
+# for x86-64; elsewhere the tests take a Chromium of the system. They fail where there is none.
+$(BROWSER): | $(VENV)/installed-test
+	-$(BIN)/npm install --prefix $(VENV)/browser --no-save --no-audit --no-fund --ignore-scripts \
+		--loglevel=error @sparticuz/chromium@$(CHROMIUM) axe-core@$(AXE) && \
+	{ test "$$(uname -m)" != x86_64 || (cd $(VENV)/browser && VERCEL=1 TMPDIR=$$PWD ../bin/node \
+		--eval 'import("@sparticuz/chromium").then((chromium) => chromium.default.executablePath())'); } && \
 	touch $@
 
 # A client of MCP that is not ours, for tests. The npm is the one that pip installed.
@@ -62,12 +74,13 @@ demo: $(VENV)/installed
 
 # Three tiers; tests/tiers.py says which test is in which. Pytest rewrites every test file once: in a
 # fresh clone it collects them first, or each worker would rewrite all of them.
-test: $(VENV)/installed-test
+test: $(VENV)/installed-test $(BROWSER)
 	test -d tests/__pycache__ || $(BIN)/python -m pytest --collect-only -qq -m '$(CORE)' > /dev/null
 	HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-core} $(PYTEST) -m '$(CORE)' $(PYTEST_ARGS)
 
 # What `make test` leaves out.
-test-full: $(VENV)/installed-dev $(VENV)/inspector-$(INSPECTOR) $(AGENTS)
+test-full: $(VENV)/installed-dev $(BROWSER) web/node_modules/.package-lock.json \
+		$(VENV)/inspector-$(INSPECTOR) $(AGENTS)
 	$(PYTEST) -m full $(PYTEST_ARGS)
 
 # Kills, faults, soak, fuzz and properties for longer: `make stress SECONDS=3600`.
@@ -100,7 +113,8 @@ lint-audit: $(VENV)/installed-dev
 # Every line and branch that core and full together run, in child processes too; less than 94 % fails.
 # Some tests look at what is imported, or at how files grow, and meet coverage itself: the two
 # targets above judge those.
-coverage: $(VENV)/installed-dev $(VENV)/inspector-$(INSPECTOR) $(AGENTS)
+coverage: $(VENV)/installed-dev $(BROWSER) web/node_modules/.package-lock.json \
+		$(VENV)/inspector-$(INSPECTOR) $(AGENTS)
 	$(BIN)/coverage erase
 	-$(BIN)/coverage run -m pytest --numprocesses $(WORKERS) --dist worksteal --quiet \
 		-m "full or not stress" $(PYTEST_ARGS)
@@ -150,6 +164,13 @@ docs: $(VENV)/installed-dev
 picture: $(VENV)/installed
 	$(BIN)/python docs/picture.py > docs/search.svg
 
+# The page of `aur ui`, from `web/`. The built files are committed: users need no Node.
+page: web/node_modules/.package-lock.json
+	cd web && PATH="$(CURDIR)/$(BIN):$$PATH" npm run build
+
+web/node_modules/.package-lock.json: web/package-lock.json | $(VENV)/installed-test
+	cd web && PATH="$(CURDIR)/$(BIN):$$PATH" npm ci --loglevel=error
+
 # The wheel and the source distribution: the same bytes on every machine.
 dist: $(VENV)/installed-dev
 	rm -rf dist
@@ -167,4 +188,4 @@ formula: dist
 	$(BIN)/python packaging/homebrew/formula.py
 
 clean:
-	rm -rf $(VENV) .aurora build dist
+	rm -rf $(VENV) .aurora build dist web/node_modules

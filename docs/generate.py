@@ -23,8 +23,8 @@ from aurora.config.schema import CATALOGUE, Guard, Setting
 from aurora.mcp.answers import FULL_ANSWERS
 from aurora.mcp.checked_tool import make_tools
 from aurora.mcp.parameters import UNLISTED
-from aurora.mcp.pool import MemoryPool
 from aurora.mcp.tools import Tools
+from aurora.serving.pool import MemoryPool
 from plugins import plugin_files
 
 ROOT = Path(__file__).parents[1]

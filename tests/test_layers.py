@@ -16,8 +16,8 @@ SOURCE = Path(aurora.__file__).parent
 FLOORS = {
     "__main__": 9,
     "cli": 8,  # it starts the other doors
-    "mcp": 7, "hooks": 7, "install": 7,
-    "display": 6, "evaluation": 6,
+    "mcp": 7, "hooks": 7, "install": 7, "web": 7,
+    "display": 6, "evaluation": 6, "serving": 6,
     "engine": 5,
     "indexing": 4, "retrieval": 4,
     "fusion": 3,
@@ -32,7 +32,7 @@ FLOORS = {
 # Floors 2 to 4 may know what a store promises, but not which one it is.
 PROTOCOLS = {"stores.base", "embeddings.base"}
 CONCRETE = {"stores", "embeddings"}
-SETTINGS_READERS = {"engine", "cli", "mcp", "hooks", "install", "config"}
+SETTINGS_READERS = {"engine", "cli", "mcp", "hooks", "install", "web", "serving", "config"}
 
 
 # Names that files of several packages have. Only ever take one out.

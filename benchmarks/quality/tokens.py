@@ -49,8 +49,8 @@ from mcp import Client
 from mcp.types import CallToolResult, TextContent
 
 from aurora import Memory
-from aurora.mcp.pool import MemoryPool
 from aurora.mcp.server import create_server
+from aurora.serving.pool import MemoryPool
 from aurora.text import count_tokens, is_stop_word, weigh_tokens
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))

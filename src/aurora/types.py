@@ -403,12 +403,26 @@ class Contribution(NamedTuple):
 
 
 class Fused(NamedTuple):
-    """A chunk after fusion. The values of the contributions sum to the score."""
+    """A chunk after fusion. The values of the contributions sum to the score.
+
+    A number among the parts scales all parts before it. Most candidates are never shown, and their
+    contributions never computed.
+    """
 
     row: int
     score: float
-    contributions: tuple[Contribution, ...]
+    parts: tuple[Contribution | float, ...]
     relevance: float = 1.0  # the confidence that the memory answers the question at all
+
+    @property
+    def contributions(self) -> tuple[Contribution, ...]:
+        scaled: list[Contribution] = []
+        for part in self.parts:
+            if isinstance(part, float):
+                scaled = [each._replace(value=each.value * part) for each in scaled]
+            else:
+                scaled.append(part)
+        return tuple(scaled)
 
 
 @dataclass(frozen=True, slots=True)

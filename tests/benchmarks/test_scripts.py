@@ -58,6 +58,7 @@ RUNS: dict[str, Sequence[str]] = {
     "speed/hooks.py": ("--rounds=2",),
     "speed/indexing.py": ("--repo={repo}", "--sample=2"),
     "speed/memories.py": ("--chunks=200", "--rounds=1"),
+    "speed/page.py": ("--sizes", "200", "--questions=2"),
     "speed/postgres.py": ("--sizes", "200", "--questions=3"),
     "speed/search.py": ("--sizes", "300", "--rounds=1"),
     "speed/sessions.py": ("--sessions=3",),

@@ -16,8 +16,8 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.types import CallToolResult, TextContent
 
-from aurora.mcp.pool import MemoryPool, name_folders
 from aurora.mcp.server import create_server
+from aurora.serving.pool import MemoryPool, name_folders
 from tests.backends import keep_on_server
 from tests.builders import note_as_own, write_tree
 from tests.cli.conftest import Copied, Shell

@@ -11,8 +11,8 @@ import pytest
 from mcp import Client
 from mcp.types import CallToolResult
 
-from aurora.mcp.pool import MemoryPool, name_folders
 from aurora.mcp.server import create_server
+from aurora.serving.pool import MemoryPool, name_folders
 from aurora.text import count_tokens
 from tests.builders import write_tree
 from tests.cli.conftest import Shell

@@ -12,8 +12,8 @@ import anyio
 import pytest
 from mcp import Client
 
-from aurora.mcp.pool import MemoryPool, name_folders
 from aurora.mcp.server import create_server, instructions
+from aurora.serving.pool import MemoryPool, name_folders
 from aurora.text import count_tokens
 from tests.mcp.conftest import Project, ask
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from mcp import Client
 
-from aurora.mcp.pool import MemoryPool, name_folders
 from aurora.mcp.server import create_server
+from aurora.serving.pool import MemoryPool, name_folders
 from tests.builders import write_tree
 from tests.cli.conftest import Shell
 from tests.mcp.conftest import FILES, ask, ids, index, refusal

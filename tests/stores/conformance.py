@@ -12,8 +12,8 @@ import pytest
 
 from aurora.errors import EmbedderMismatchError, StoreBusyError
 from aurora.packing import pack_vector, unpack_vector
-from aurora.stores.base import Embedder, FileState, Reasoning, Revision, Store
-from aurora.types import Chunk, ChunkHistory, Json, Kind, Lines, Progress, Tracking
+from aurora.stores.base import Embedder, FileFacts, FileState, Reasoning, Revision, Store
+from aurora.types import Chunk, ChunkHistory, Criteria, Json, Kind, Lines, Progress, Tracking
 from tests.builders import NOW, hide, make_chunk
 from tests.stores.checkouts_conformance import CheckoutsConformance
 from tests.stores.reembedding_conformance import ReembeddingConformance
@@ -575,6 +575,29 @@ class StoreConformance(
         assert store.chunks.put_histories({"a.py:f": committed}) == 1
         assert store.chunks.get_histories(["a.py:f"]) == {"a.py:f": replace(committed, read_at=NOW)}
         assert store.generation() == generation
+
+    def test_files_in_numbers(self, store: Store) -> None:
+        """One row for each file, with the distinct commits of its chunks."""
+        empty = replace(STATE, path="empty.txt", size=0, left_out="is empty")
+        store.chunks.replace_file(STATE, [
+            make_chunk(name="f", lines=Lines(1, 5)), make_chunk(name="g", lines=Lines(7, 9)),
+        ])  # fmt: skip
+        store.chunks.replace_file(replace(STATE, path="sub/b.py"), [make_chunk(path="sub/b.py")])
+        store.chunks.replace_file(empty, [])
+        store.chunks.record_access("a.py:f", NOW)
+        store.chunks.record_access("a.py:f", NOW)
+        store.chunks.put_histories({
+            "a.py:f": HISTORY, "a.py:g": replace(HISTORY, commits=(200, 2**40)),
+        })  # fmt: skip
+        [row] = store.search.find_rows(Criteria(paths=("sub/b.py",)))
+
+        assert store.chunks.list_file_facts() == [
+            FileFacts("a.py", 10, 123, 2, 9, 2, 3, 2**40),
+            FileFacts("sub/b.py", 10, 123, 1, 1, 0, 0, None),
+        ]
+        assert store.chunks.list_file_facts([row])[1] == FileFacts(
+            "sub/b.py", 10, 123, 0, 0, 0, 0, None
+        )
 
     def test_a_history_stays_with_its_chunk_and_goes_with_it(self, store: Store) -> None:
         store.chunks.replace_file(STATE, [make_chunk()])

@@ -11,7 +11,7 @@ import click
 
 from aurora.cli.session import end_in_part, find_places, open_memory, settings_files, tell
 from aurora.cli.terminal import has_colour, is_terminal, print_json, print_text
-from aurora.config import Settings, SettingsFiles
+from aurora.config import Places, Settings, SettingsFiles
 from aurora.config.places import shown
 from aurora.display.reports import findings_record, render_findings
 from aurora.display.table import Paint
@@ -81,16 +81,25 @@ def doctor(*, quick: bool, fix: bool, as_json: bool) -> None:
 
 
 def _examine(*, quick: bool) -> Iterator[Finding]:
+    try:
+        places = find_places()
+    except AuroraError as exc:  # no working directory, or no home
+        yield from _examine_program()
+        yield Finding(Level.FAIL, "memory", exc.message, exc.hint)
+        return
+    yield from examine(places, settings_files(places), quick=quick)
+
+
+def _examine_program() -> Iterator[Finding]:
     yield from examine_program()
     encoding = getattr(sys.stdout, "encoding", "none")  # a closed stream is None
     yield _encodings(encoding, sys.getfilesystemencoding())
     yield from examine_parts()
-    try:
-        places = find_places()
-    except AuroraError as exc:  # no working directory, or no home
-        yield Finding(Level.FAIL, "memory", exc.message, exc.hint)
-        return
-    files = settings_files(places)
+
+
+def examine(places: Places, files: SettingsFiles, *, quick: bool) -> Iterator[Finding]:
+    """All checks of the working directory."""
+    yield from _examine_program()
     usable: SettingsFiles = files
     try:
         files.current()

@@ -5,10 +5,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -16,7 +14,7 @@ from aurora.cli.completers import complete_ids
 from aurora.cli.paths import seen_from, shown_place
 from aurora.cli.session import open_memory, tell
 from aurora.cli.terminal import can_show, print_json, print_stored, print_text, width_of
-from aurora.display.records import chunk_record, recall_record
+from aurora.display.records import chunk_text_record, recall_record
 from aurora.display.reports import (
     BLOCKS,
     HASHES,
@@ -28,7 +26,7 @@ from aurora.display.reports import (
     render_stats,
 )
 from aurora.engine import Stats
-from aurora.engine.own_lines import read_chunk_text
+from aurora.engine.own_lines import as_whole, read_chunk_text
 from aurora.engine.remarks import remarks_of
 from aurora.indexing.provenance import provenance_of
 from aurora.retrieval.lookup import relative_id, relative_path
@@ -36,18 +34,12 @@ from aurora.text import pluralize, printable
 from aurora.types import (
     AT_START,
     RECALL_BUDGET,
-    Chunk,
     IndexState,
     Json,
-    Kind,
-    Lines,
     Moment,
     Note,
     Situation,
 )
-
-if TYPE_CHECKING:
-    from aurora.engine.entries import EntryVersion
 
 _AS_JSON = "Print one JSON object, for programs: docs/reference/json.md."
 
@@ -136,11 +128,9 @@ def get(chunk_id: str, *, as_json: bool) -> None:
         here = seen_from(memory.root)
         text, note, whole = read_chunk_text(memory, chunk, here=here)
         remarks = remarks_of(memory, chunk)
-    if whole:
-        chunk = _without_pieces(chunk, whole)
+    chunk = as_whole(chunk, whole)
     if as_json:
-        record: dict[str, Json] = {**chunk_record(chunk), "content": text, "note": note or None}
-        print_json({**record, "remarks": list(remarks)})
+        print_json(chunk_text_record(chunk, text, note, remarks))
         return
     lines = f", lines {chunk.lines.start}-{chunk.lines.end}" if chunk.lines else ""
     pieces = chunk.metadata.get("parts", 1)
@@ -167,7 +157,7 @@ def history(entry_id: str, *, as_json: bool) -> None:
     with open_memory() as memory:
         versions = memory.history(entry_id)
     if as_json:
-        print_json({"versions": [_version_record(version) for version in versions]})
+        print_json({"versions": [version.as_record() for version in versions]})
         return
     for number, version in enumerate(versions):
         if number:
@@ -177,29 +167,6 @@ def history(entry_id: str, *, as_json: bool) -> None:
         if origin := version.provenance.words:
             print_text(printable(f"  {origin}"))
         print_stored("\n".join(f"    {line}" for line in version.text.split("\n")))
-
-
-def _version_record(version: EntryVersion) -> dict[str, Json]:
-    """The object that docs/reference/json.md documents."""
-    return {
-        "id": version.id,
-        "title": version.title,
-        "state": "current" if version.is_current else "replaced",
-        "at": version.at.isoformat() if version.at else None,
-        "who": version.provenance.who or None,
-        "provenance": version.provenance.as_metadata(),
-        "replaced_by": version.replaced_by or None,
-        "replaces": list(version.replaces),
-        "score": version.score,
-        "text": version.text,
-    }
-
-
-def _without_pieces(chunk: Chunk, lines: Lines) -> Chunk:
-    """The first piece of a definition as the whole, which has these lines."""
-    facts = chunk.metadata.items()
-    about = {key: value for key, value in facts if key not in ("part", "parts")}
-    return replace(chunk, lines=lines, metadata=about)
 
 
 @click.command(
@@ -221,8 +188,8 @@ def stats(*, left_out: bool, as_json: bool) -> None:
         root, label = memory.root, memory.label
         numbers = layers.pop(label, None) or memory.stats()
     if as_json:
-        others: dict[str, Json] = {name: _record(other) for name, other in layers.items()}
-        print_json({**_record(numbers), "name": label, "others": others})
+        others: dict[str, Json] = {name: other.as_record() for name, other in layers.items()}
+        print_json({**numbers.as_record(), "name": label, "others": others})
         return
     blocks = BLOCKS if can_show(BLOCKS) else HASHES
     width, facts = width_of(sys.stdout, os.environ), _facts(numbers, root)
@@ -273,36 +240,6 @@ def _freshness(stats: Stats) -> str:
     if stats.changed is None and stats.files:
         return "as the memory; `aur index` looks for changed files"
     return stats.index.state.description
-
-
-def _record(stats: Stats) -> dict[str, Json]:
-    """The object that docs/reference/json.md documents."""
-    embedder = stats.embedder
-    return {
-        "path": str(stats.name),
-        "bytes": stats.bytes,
-        "generation": stats.generation,
-        "indexed_at": stats.indexed_at.isoformat() if stats.indexed_at else None,
-        "files": stats.files,
-        "files_changed": stats.changed,
-        "indexing": {**stats.run._asdict()} if stats.run else None,
-        "chunks": sum(stats.chunks.values()),
-        "kinds": {str(kind): stats.chunks.get(kind, 0) for kind in Kind},
-        "namespaces": dict(stats.namespaces),
-        "index": {
-            "path": str(stats.index_path) if stats.index_path else None,
-            "bytes": stats.index_bytes,
-            "state": str(stats.index.state),
-            "current": stats.index.state is IndexState.CURRENT,
-        },
-        "embedder": embedder
-        and {
-            "name": embedder.name,
-            "dimension": embedder.dimension,
-            "fingerprint": embedder.fingerprint,
-        },
-        "embedded": stats.embedded,
-    }
 
 
 @click.command()

@@ -181,6 +181,7 @@ Examples:
         "install": ("install:install", "Connect the agents of this machine with Aurora."),
         "uninstall": ("install:uninstall", "Take Aurora out of the agents again."),
         "mcp": ("mcp:mcp", "Serve the memory to agents."),
+        "ui": ("ui:ui", "Open a page in the browser that shows the memory."),
         "hook": ("hook:hook", "Answer an event of an agent; agents call it."),
         "savings": ("savings:savings", "Show what agents asked and were given."),
         "eval": ("eval:eval_", "Measure the quality of searches."),

@@ -32,8 +32,9 @@ from aurora.install.clients import (
     write_entry,
 )
 from aurora.mcp.lifetime import Lifetime
-from aurora.mcp.pool import MemoryPool, name_folders
 from aurora.package_manager import install_command
+from aurora.serving.listening import listen_at
+from aurora.serving.pool import MemoryPool, name_folders
 from aurora.sources.git import find_root
 from aurora.types import Note
 
@@ -125,7 +126,7 @@ def mcp(
         with _answering_hooks(pool, lifetime):
             run_until_signal(server.run_stdio_async(), reason_to_end=lifetime.reason_to_end)
         return
-    from aurora.mcp.http import HttpSettings, address_of, listen_at, own_token, serve
+    from aurora.mcp.http import HttpSettings, address_of, own_token, serve
 
     token = "" if no_token else _token(token_file)
     file = find_places().home / "mcp-token"
@@ -134,7 +135,7 @@ def mcp(
     settings = HttpSettings(token=token, no_token=no_token, **listening)
     lifetime = Lifetime(idle_minutes=0 if settings.is_for_others else idle_minutes)
     server = create_server(pool, one_client=False, lifetime=lifetime)
-    socket = listen_at(settings)
+    socket = listen_at(settings.host, settings.port)
     tell(Note(f"Serving {', '.join(pool.names)} at {address_of(settings, socket)}"))
     if is_own:
         tell(Note(f"Clients need the token in {shown(file)}: set {TOKEN} to it for them"))

@@ -28,15 +28,15 @@ from aurora.cli.session import end_in_part, open_memory, set_setting, tell
 from aurora.cli.terminal import has_colour, has_links, is_terminal, print_json, print_text, width_of
 from aurora.config.places import Places, shown
 from aurora.display.lines import WIDE, render_lines, render_nothing
+from aurora.display.links import make_link
 from aurora.display.records import Source, search_record
 from aurora.display.table import Look, Paint, is_stale, render_table, table_width
 from aurora.errors import AuroraError
-from aurora.platforms import link_host
 from aurora.retrieval.config import FUSIONS
 from aurora.retrieval.lookup import relative_path
 from aurora.retrieval.query import read_criteria, rooted_glob
 from aurora.text import printable
-from aurora.types import Chunk, Mode, Note, Rerank, SearchResults
+from aurora.types import Mode, Note, Rerank, SearchResults
 
 if TYPE_CHECKING:
     from aurora.engine import Memory
@@ -57,7 +57,6 @@ _FILTERS = (  # of `read_criteria`
     "types", "paths", "languages", "names", "namespaces", "document_types", "metadata", "since",
     "until", "sources", "agents", "sessions", "branches",
 )  # fmt: skip
-_FILE_LINK = "file://{host}{path}#{line}"  # kitty opens the line, other terminals the file
 
 
 def _pairs(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
@@ -319,23 +318,3 @@ def _paint(root: Path | None, links: str) -> Paint:
     else:
         has_link, pattern = links != "never" and is_terminal(sys.stdout), links
     return Paint(colour, make_link(pattern, root)) if has_link else Paint(colour)
-
-
-def make_link(pattern: str, root: Path | None) -> Callable[[Chunk, int], str]:
-    """A function from chunk and line to an address, by a pattern as `vscode://file{path}:{line}`.
-
-    Without a pattern, it is a `file:` address.
-    """
-    from platform import node
-    from urllib.parse import quote
-
-    host = quote(link_host(node()))
-    base = root or Path.cwd()  # stored paths start here
-
-    def link(chunk: Chunk, line: int) -> str:
-        path = quote((base / chunk.path).as_posix())
-        absolute = path if path.startswith("/") else f"/{path}"  # C:/x on Windows
-        address = (pattern or _FILE_LINK).replace("{host}", host).replace("{line}", str(line))
-        return address.replace("{path}", absolute)
-
-    return link

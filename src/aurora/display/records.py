@@ -5,6 +5,7 @@ While `version` stays the same, fields may be added, but not removed or changed 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from enum import Enum
 from pathlib import Path
@@ -88,6 +89,13 @@ def chunk_record(chunk: Chunk) -> dict[str, Json]:
         "session": _session(chunk.session),
         "metadata": {key: value for key, value in chunk.metadata.items() if key != SKETCHES},
     }
+
+
+def chunk_text_record(
+    chunk: Chunk, text: str, note: str, remarks: Sequence[str]
+) -> dict[str, Json]:
+    """A chunk with its text, and a sentence if that is not what the file has."""
+    return {**chunk_record(chunk), "content": text, "note": note or None, "remarks": [*remarks]}
 
 
 def _session(facts: SessionFacts | None) -> dict[str, Json] | None:

@@ -40,7 +40,7 @@ from aurora.llm.cache import AnswerCache
 from aurora.retrieval.retriever import HybridRetriever
 from aurora.sources.reading import Skipped
 from aurora.stores.base import Checkout, Embedder, Reclaimed, Store
-from aurora.types import Chunk, Listener, Note, ignore_events
+from aurora.types import Chunk, Listener, Note, Progress, ignore_events
 
 if TYPE_CHECKING:
     from aurora.engine.memory import Memory
@@ -139,6 +139,11 @@ class MemoryAdmin:
     def generation(self) -> int:
         """A number that grows with every change of what can be found."""
         return self._opened.read_again(self.store.generation)
+
+    @property
+    def run_progress(self) -> Progress | None:
+        """The progress of the index run that is at work, in any process; None without one."""
+        return self._opened.run_progress()
 
     # Checks and repair
 

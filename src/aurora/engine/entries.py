@@ -245,7 +245,7 @@ class EntryWriter:
                 f"There is no document or lesson {id_!r}",
                 hint="name its id, as `aur mem search` shows it",
             )
-        return [_version_of(store, version) for version in list_versions(store, entry)]
+        return [version_of(store, version) for version in list_versions(store, entry)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,8 +273,24 @@ class EntryVersion:
         words = "current" if self.is_current else f"replaced by {successor}"
         return f"{words}, did not work" if self.has_failed else words
 
+    def as_record(self) -> dict[str, Json]:
+        """The object that docs/reference/json.md documents."""
+        return {
+            "id": self.id,
+            "title": self.title,
+            "state": "current" if self.is_current else "replaced",
+            "at": self.at.isoformat() if self.at else None,
+            "who": self.provenance.who or None,
+            "provenance": self.provenance.as_metadata(),
+            "replaced_by": self.replaced_by or None,
+            "replaces": list(self.replaces),
+            "score": self.score,
+            "text": self.text,
+        }
 
-def _version_of(store: Store, chunk: Chunk) -> EntryVersion:
+
+def version_of(store: Store, chunk: Chunk) -> EntryVersion:
+    """An entry by its first piece."""
     pieces = store.chunks.get_chunks(piece_ids([chunk]))
     reasoning = store.chunks.get_reasoning(chunk.id)
     provenance = provenance_of(chunk)

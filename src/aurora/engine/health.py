@@ -147,6 +147,7 @@ def parts() -> tuple[Part, ...]:
         Part("onnxruntime", "transformer models and `--rerank local`", onnx),
         Part("httpx2", "embeddings and language models of an endpoint", openai),
         Part("mcp", "`aur mcp`, the server for agents", install_command("mcp")),
+        Part("uvicorn", "`aur ui`, the page in a browser", install_command("ui")),
         Part("psycopg", "a memory on a PostgreSQL server", install_command("postgres")),
         Part("ray", "embedding on several machines", install_command("ray")),
     )  # fmt: skip

@@ -86,6 +86,35 @@ class Stats:
     changed: int | None = None  # indexed files that changed since; None if that is not known
     run: Progress | None = None  # of the index run that is at work, in any process
 
+    def as_record(self) -> dict[str, Json]:
+        """The object that docs/reference/json.md documents."""
+        embedder = self.embedder
+        return {
+            "path": str(self.name),
+            "bytes": self.bytes,
+            "generation": self.generation,
+            "indexed_at": self.indexed_at.isoformat() if self.indexed_at else None,
+            "files": self.files,
+            "files_changed": self.changed,
+            "indexing": {**self.run._asdict()} if self.run else None,
+            "chunks": sum(self.chunks.values()),
+            "kinds": {str(kind): self.chunks.get(kind, 0) for kind in Kind},
+            "namespaces": dict(self.namespaces),
+            "index": {
+                "path": str(self.index_path) if self.index_path else None,
+                "bytes": self.index_bytes,
+                "state": str(self.index.state),
+                "current": self.index.state is IndexState.CURRENT,
+            },
+            "embedder": embedder
+            and {
+                "name": embedder.name,
+                "dimension": embedder.dimension,
+                "fingerprint": embedder.fingerprint,
+            },
+            "embedded": self.embedded,
+        }
+
 
 class Memory:
     """The memory of a project, or of the user. Close it, or use it in a `with` block.

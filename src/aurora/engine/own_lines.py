@@ -74,6 +74,15 @@ def read_chunk_text(memory: Memory, chunk: Chunk, *, here: str = ".") -> ChunkTe
     return ChunkText(chunk.content if is_piece else own, whole=whole)
 
 
+def as_whole(chunk: Chunk, whole: Lines | None) -> Chunk:
+    """The first piece of a definition as all of it, which has these lines; other chunks as is."""
+    if whole is None:
+        return chunk
+    facts = chunk.metadata.items()
+    about = {key: value for key, value in facts if key not in ("part", "parts")}
+    return replace(chunk, lines=whole, metadata=about)
+
+
 def read_lines(memory: Memory, chunk: Chunk) -> list[str]:
     """The lines of the chunk's file, without secrets; none if it is gone or has changed."""
     opened = memory._opened

@@ -205,24 +205,24 @@ def check_results(
         for memory, (opened, _) in memories.items()
         if names[memory]
     }
+    roots = {memory: root.resolve() for memory in states if (root := memories[memory][0].root)}
     kept = []
     for result in results:
         if result.memory not in memories:
             kept.append(result)
             continue
-        opened, prefix = memories[result.memory]
+        prefix = memories[result.memory][1]
         name = result.chunk.path.removeprefix(prefix)
         state = states[result.memory].get(name) if name else None
-        chunk = result.chunk if state is None else _as_in_file(opened, result.chunk, state, writer)
+        root = roots.get(result.memory)
+        chunk = result.chunk if state is None else _as_in_file(root, result.chunk, state, writer)
         if chunk is not None:
             kept.append(_with_chunk(result, chunk))
     return kept
 
 
-def _as_in_file(
-    opened: OpenedMemory, chunk: Chunk, state: FileState, writer: Writer
-) -> Chunk | None:
-    path = opened.root.resolve() / state.path if opened.root else Path(state.path)
+def _as_in_file(root: Path | None, chunk: Chunk, state: FileState, writer: Writer) -> Chunk | None:
+    path = root / state.path if root else Path(state.path)
     if stamp_of(str(path)) == f"{state.size} {state.modified_ns} {state.identity}":
         return chunk
     return writer().find_in_file(path, chunk, state)

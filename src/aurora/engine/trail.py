@@ -67,7 +67,17 @@ class Trail:
 
         Paths start at the root of the memory, or at the folder `here` below it, or are absolute.
         """
-        target, notes = self._find(place, here), list[Note]()
+        return self._why(self._find(place, here), limit)
+
+    def why_chunk(self, chunk: Chunk, *, limit: int = MOST_ENTRIES) -> Why:
+        """What led to the lines of a chunk; nothing for one without a file."""
+        root = self._root()
+        if root is None or not chunk.path:
+            return Why(chunk.path, chunk.lines, chunk.name, ())
+        return self._why(_Target(root, chunk.path, chunk.lines, chunk.name), limit)
+
+    def _why(self, target: _Target, limit: int) -> Why:
+        notes = list[Note]()
         history, folders = _read_history(target, notes), self._folders(target.root)
         sessions = self._sessions()
         notes += [] if sessions else [_NO_SESSIONS]
@@ -82,6 +92,14 @@ class Trail:
             target.file, target.lines, target.name, tuple(entries[:limit]),
             max(len(entries) - limit, 0), tuple(notes),
         )  # fmt: skip
+
+    def commits(self, chunk: Chunk) -> BlamedLines:
+        """The commits that changed a chunk's lines last, as far as git knows them."""
+        root, lines = self._root(), chunk.lines
+        if root is None or lines is None or not chunk.path:
+            return BlamedLines()
+        target = _Target(root, chunk.path, lines)
+        return _read_history(target, []).blamed or BlamedLines()
 
     def how(self, command: str) -> How:
         """When a command last worked and how, and its last failure."""

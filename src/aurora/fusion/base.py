@@ -122,16 +122,16 @@ def fuse(chunks: Mapping[int, tuple[Contribution, ...]]) -> list[Fused]:
 def add_part(chunk: Fused, signal: str, value: float, *, raw: float, rank: int = 0) -> Fused:
     """A chunk with one more contribution, whose normalised score is its raw one."""
     part = Contribution(signal, rank, raw, raw, value)
-    contributions = (*chunk.contributions, part)
-    return chunk._replace(score=chunk.score + value, contributions=contributions)
+    row, score, parts, relevance = chunk
+    return Fused(row, score + value, (*parts, part), relevance)
 
 
 def scaled(chunk: Fused, factor: float) -> Fused:
     """Scales the score itself instead of summing again, so that equal scores stay equal."""
     if factor == 1.0:
         return chunk
-    parts = tuple([part._replace(value=part.value * factor) for part in chunk.contributions])
-    return chunk._replace(score=chunk.score * factor, contributions=parts)
+    row, score, parts, relevance = chunk
+    return Fused(row, score * factor, (*parts, factor), relevance)
 
 
 def in_order(fused: Iterable[Fused]) -> list[Fused]:

@@ -19,7 +19,7 @@ from aurora.display.snippet import snippet
 from aurora.errors import QueryError
 from aurora.indexing.documents import RESERVED, SimilarEntry
 from aurora.marks import NOTICE, Marks
-from aurora.mcp.pool import IndexRun
+from aurora.serving.pool import IndexRun
 from aurora.session_facts import SESSION, SessionFacts
 from aurora.text import printable, weigh_tokens
 from aurora.types import SYMBOLS, Chunk, SearchResult, SearchResults

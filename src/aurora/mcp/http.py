@@ -21,7 +21,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import uvicorn
 from mcp.server import MCPServer
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.datastructures import Headers
@@ -31,16 +30,13 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from aurora.endpoints import is_loopback
 from aurora.errors import ConfigError
 from aurora.files import make_folder, open_no_follow, replacing
-from aurora.mcp.connections import Bounds, Connection, Server, connections_allowed, let_in
-from aurora.platforms import effective_user, share_heap
+from aurora.platforms import effective_user
+from aurora.serving.connections import let_in, make_server, run_server
 
 PATH = "/mcp"
 LARGEST = 8 * 1024 * 1024  # bytes of one request: the largest document, as JSON
 _ANYWHERE = {"0.0.0.0", "::", ""}  # noqa: S104 - compared, not bound
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
-_KEEP_ALIVE = 75  # seconds of an idle connection: longer than clients reuse one
-_BACKLOG = 2_048  # connections that wait to be accepted
-_LARGE = 256 * 1024  # bytes: larger blocks are returned to the system when freed
 _TOKEN = re.compile(r"[!-~]{16,}")
 _LONGEST_TOKEN = 4_096  # bytes read of a token's file
 
@@ -221,25 +217,6 @@ def _read_own(file: Path) -> str:
         return opened.read(_LONGEST_TOKEN).decode().strip()
 
 
-def listen_at(settings: HttpSettings) -> socket.socket:
-    """Open the socket, before anything is loaded: a port in use is reported at once."""
-    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    # With its protocol named, asyncio sends small answers at once instead of 40 ms later.
-    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listening.bind((settings.host, settings.port))
-        listening.listen(_BACKLOG)  # connections wait until the server is ready
-    except (OSError, OverflowError) as exc:
-        listening.close()
-        reason = getattr(exc, "strerror", None) or exc
-        raise ConfigError(
-            f"Cannot listen at {settings.host}:{settings.port}: {reason}",
-            hint="choose another --port or --host, or end the program that listens there",
-        ) from exc
-    return listening
-
-
 def address_of(settings: HttpSettings, listening: socket.socket) -> str:
     return f"http://{_bracketed(settings.host)}:{listening.getsockname()[1]}{PATH}"
 
@@ -253,25 +230,8 @@ def serve(
 ) -> None:
     """Serve until SIGINT or SIGTERM, or until there is a reason to end; running calls get a few
     seconds to end."""
-    share_heap(_LARGE)
-    config = configure(make_app(server, settings), settings)
-    Server(config, Bounds(connections_allowed()), reason_to_end).run([listening])
-
-
-def configure(app: ASGIApp, settings: HttpSettings) -> uvicorn.Config:
-    return uvicorn.Config(
-        app,
-        http=Connection,
-        log_config=None,  # as all other loggers
-        log_level="error",  # a client without a token must not fill a log
-        access_log=False,
-        server_header=False,
-        proxy_headers=bool(settings.proxies),
-        forwarded_allow_ips=list(settings.proxies),
-        timeout_keep_alive=_KEEP_ALIVE,
-        timeout_graceful_shutdown=3,
-        ws="none",
-    )
+    app = make_app(server, settings)
+    run_server(make_server(app, proxies=settings.proxies, reason_to_end=reason_to_end), listening)
 
 
 def _bracketed(host: str) -> str:

@@ -23,9 +23,9 @@ from aurora.mcp.answers import TEMPLATE
 from aurora.mcp.brief import SentLines
 from aurora.mcp.checked_tool import make_tools
 from aurora.mcp.lifetime import Lifetime
-from aurora.mcp.pool import MemoryPool
 from aurora.mcp.tools import Tools, program_version
 from aurora.mcp.wording import error_text
+from aurora.serving.pool import MemoryPool
 
 # Clients show the first 250 characters, and some repeat all of it with every tool.
 _INSTRUCTIONS = (

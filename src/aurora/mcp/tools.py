@@ -66,9 +66,9 @@ from aurora.mcp.brief import (
     version_text,
 )
 from aurora.mcp.checked_tool import ADDS, READS, REMOVES, offered_methods, tool
-from aurora.mcp.pool import IndexRuns, MemoryPool, collect_notes
 from aurora.mcp.wording import for_agents
 from aurora.retrieval.query import read_criteria
+from aurora.serving.pool import IndexRuns, MemoryPool, collect_notes
 from aurora.text import printable
 from aurora.types import (
     AT_START,

@@ -160,6 +160,10 @@ class Signals:
             candidates.scores["recency"] = self._recency.score(request.question)
         return candidates
 
+    def mend_vectors(self) -> None:
+        if self._semantic is not None:
+            self._semantic.mend()
+
     def _score_keyword(self, question: Question) -> tuple[str, KeywordScores | SparseScores]:
         """Finds what was stored before the call; during an index run perhaps without the index."""
         with suppress(IndexBehindError):

@@ -85,6 +85,8 @@ def _keys(chunk: Chunk, memory: str) -> Iterator[Hashable]:
 
 
 def _are_alike(one: Set[str], other: Set[str]) -> bool:
+    if min(len(one), len(other)) < _ALIKE * max(len(one), len(other)):
+        return False  # at once: a search compares thousands of pairs
     shared = len(one & other)
     return shared >= _FEWEST and shared >= _ALIKE * len(one | other)
 

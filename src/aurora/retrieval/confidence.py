@@ -14,8 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from math import exp, fsum, log
+from operator import mul
 
-from aurora.fusion.base import add_part, scaled
+from aurora.fusion.base import add_part
 from aurora.quick_classes import NamedTuple
 from aurora.signals.base import KeywordScores, SignalScores
 from aurora.signals.exact import has_identifier, is_inside, is_mentioned, is_named, leads
@@ -59,7 +60,7 @@ class Calibration(NamedTuple):
     base: float
 
     def confidence(self, evidence: Evidence) -> float:
-        total = self.base + sum(w * e for w, e in zip(self.weights, evidence, strict=True))
+        total = self.base + sum(map(mul, self.weights, evidence))
         return 1.0 / (1.0 + exp(-total))
 
 
@@ -172,7 +173,7 @@ def judge(
     right, relevant = CALIBRATIONS[mode], RELEVANCE[mode]
     evidence = gather(fused[: max(most, _FIRST)], text, scores, rankings, unfiltered=unfiltered)
     judged = [
-        with_score(chunk, right.confidence(each))._replace(relevance=relevant.confidence(each))
+        with_score(Fused(*chunk[:3], relevant.confidence(each)), right.confidence(each))
         for chunk, each in zip(fused[:most], evidence, strict=False)
     ]
     for at in reversed(range(len(judged) - 1)) if moved else ():
@@ -200,7 +201,8 @@ def never_rising(fused: Iterable[Fused]) -> list[Fused]:
 
 
 def with_score(chunk: Fused, score: float) -> Fused:
-    return scaled(chunk, score / chunk.score)._replace(score=score) if chunk.score > 0.0 else chunk
+    row, was, parts, relevance = chunk
+    return Fused(row, score, (*parts, score / was), relevance) if was > 0.0 else chunk
 
 
 def gather(

@@ -369,6 +369,10 @@ class JoinedSemantic:
     def knows(self, question: Question) -> bool:
         return any(signal.knows(question) for signal in self._signals.values())
 
+    def mend(self) -> None:
+        for signal in self._signals.values():
+            signal.mend()
+
     def score(self, question: Question) -> SignalScores:
         """Raises the first error if no memory can be compared; otherwise all are kept."""
         vectors: dict[Embedder, Sequence[float]] = {}

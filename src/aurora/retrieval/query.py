@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from itertools import chain
@@ -101,13 +101,11 @@ def parse_query(text: str, *, now: datetime, here: str = ".") -> ParsedQuery:
         return ParsedQuery(text, Criteria())
     kept: list[str] = []
     filters: list[Criteria] = []
-    position, room = 0, MOST_FILTERS
-    for match in _pattern().finditer(text):
-        criteria = _read_filter(match, now)
-        if criteria is not None and (room := room - _count_values(criteria)) >= 0:
-            kept += (text[position : match.start()], *criteria.phrases)
-            filters.append(criteria)
-            position = match.end()
+    position = 0
+    for match, criteria in _find_filters(text, now):
+        kept += (text[position : match.start()], *criteria.phrases)
+        filters.append(criteria)
+        position = match.end()
     words = " ".join("".join([*kept, text[position:]]).split())
     criteria = _joined(filters)
     criteria = replace(criteria, paths=tuple(rooted_glob(glob, here) for glob in criteria.paths))
@@ -115,6 +113,37 @@ def parse_query(text: str, *, now: datetime, here: str = ".") -> ParsedQuery:
     if not filters or (only_excludes and not _HAS_WORD.search(words)):
         return ParsedQuery(text, Criteria())
     return ParsedQuery(words, criteria)
+
+
+def _find_filters(text: str, now: datetime) -> Iterator[tuple[re.Match[str], Criteria]]:
+    room = MOST_FILTERS
+    for match in _pattern().finditer(text):
+        criteria = _read_filter(match, now)
+        if criteria is not None and (room := room - _count_values(criteria)) >= 0:
+            yield match, criteria
+
+
+class WrittenFilter(NamedTuple):
+    """A filter as a query has it: without `text`, the query has one less."""
+
+    text: str
+    key: str  # `phrase` and `without` for what has no key
+    value: str
+
+
+def list_filters(text: str, *, now: datetime) -> list[WrittenFilter]:
+    """The filters of a query, in its order; none where it is read as plain words."""
+    if not parse_query(text, now=now).criteria:
+        return []
+    return [_written(match) for match, _ in _find_filters(text, now)]
+
+
+def _written(match: re.Match[str]) -> WrittenFilter:
+    text = match[0].rstrip(",")
+    if match["key"]:
+        return WrittenFilter(text, match["key"].lower(), match["values"])
+    key = "without" if match["minus"] or match["word"] else "phrase"
+    return WrittenFilter(text, key, text.removeprefix("-") if key == "without" else text)
 
 
 def without_filters(text: str) -> str:

@@ -277,7 +277,7 @@ def merge(first: Sequence[Fused], second: Sequence[Fused]) -> list[Fused]:
     merged = [_merged(chunk, places) for chunk in first[:EXPANDED]]
     rows = {chunk.row for chunk in merged}
     new = (chunk for row, (_, chunk) in places.items() if row not in rows)
-    merged += [_merged(chunk._replace(score=0.0, contributions=()), places) for chunk in new]
+    merged += [_merged(chunk._replace(score=0.0, parts=()), places) for chunk in new]
     rows.update(places)
     rest = [scaled(chunk, 1.0 - EXPANSION) for chunk in first[EXPANDED:] if chunk.row not in rows]
     return never_rising((*sorted(merged, key=lambda chunk: -chunk.score), *rest))

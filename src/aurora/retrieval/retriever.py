@@ -15,7 +15,7 @@ from functools import lru_cache
 from itertools import chain, filterfalse
 from pathlib import Path
 
-from aurora.errors import QueryError
+from aurora.errors import IndexFileError, QueryError
 from aurora.fusion.base import ContextFusion
 from aurora.quick_classes import replace
 from aurora.retrieval.candidates import (
@@ -122,6 +122,13 @@ class HybridRetriever:
 
     def retrieve(self, query: Query) -> SearchResults:
         """Run all stages of a search. The first results do not depend on the limit."""
+        try:
+            return self._retrieve(query)
+        except IndexFileError:  # a page of vectors that only a later stage reads
+            self._signals.mend_vectors()
+            return self._retrieve(query)
+
+    def _retrieve(self, query: Query) -> SearchResults:
         now, text = self._now(), shortened(query.text)
         words, criteria = parse_query(text, now=now, here=query.here)
         span = _time_of(words, now, query.criteria, criteria)
@@ -336,7 +343,8 @@ def build_results(
     tokens, stems = dict.fromkeys(tokenize(words)), {} if keyword else query_words(words)
     unembedded = _without_vector(store, chosen) if "semantic" in scores else set()
     results = []
-    for (row, score, contributions, relevance), chunk, more in chosen:
+    for fused_chunk, chunk, more in chosen:
+        row = fused_chunk.row
         terms = (
             keyword.terms(row)
             if keyword
@@ -346,15 +354,15 @@ def build_results(
         results.append(
             SearchResult(
                 store.placed(row, chunk),
-                score,
-                contributions,
+                fused_chunk.score,
+                fused_chunk.contributions,
                 histories.get(row),
                 tuple(filter(terms.__contains__, tokens)),
                 len(opened),
                 opened[-1] if opened else None,
                 symbols.get(row),
                 more,
-                relevance,
+                fused_chunk.relevance,
                 has_vector=row not in unembedded,
                 memory=owners.get(row) or store.name(row),
             )

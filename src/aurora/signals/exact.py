@@ -12,6 +12,7 @@ slower than `bm25` on large memories, but needs no index file, and it finds part
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
+from functools import lru_cache
 
 from aurora.lazy_patterns import lazy_pattern
 from aurora.signals.base import Question, SparseScores
@@ -210,6 +211,9 @@ def stands_aside(path: str, words: Set[str], qualified_name: str = "") -> bool:
     """Whether a definition is a test, an example or generated, and the query asks for none."""
     # The tests of a Rust file are in its module `tests`.
     where = f"tests/{path}" if _INNER_TESTS.search(qualified_name) else path
-    return any(
-        pattern.search(where) and words.isdisjoint(asking) for pattern, asking in _ASIDE.items()
-    )
+    return any(map(words.isdisjoint, _asking_for(where)))
+
+
+@lru_cache(maxsize=20_000)  # paths: a search has a hundred, many of them again and again
+def _asking_for(path: str) -> tuple[frozenset[str], ...]:
+    return tuple(asking for pattern, asking in _ASIDE.items() if pattern.search(path))

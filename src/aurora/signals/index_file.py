@@ -20,7 +20,7 @@ import struct
 import sys
 import zlib
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
@@ -54,6 +54,12 @@ class Arrays(Protocol):
 
     def read(self, name: str, start: int, stop: int) -> Array: ...
 
+    def unchecked(self, name: str) -> Array:
+        """A whole array. `check_groups` comes before any part of it is used."""
+
+    def check_groups(self, name: str, places: Sequence[int], width: int) -> None:
+        """Compare the checksums of groups of `width` numbers at these places."""
+
 
 class MemoryArrays:
     """Arrays in memory."""
@@ -67,6 +73,12 @@ class MemoryArrays:
     def read(self, name: str, start: int, stop: int) -> Array:
         part: Array = self._arrays[name][start:stop]
         return part
+
+    def unchecked(self, name: str) -> Array:
+        return self._arrays[name]
+
+    def check_groups(self, name: str, places: Sequence[int], width: int) -> None:
+        """Memory has no checksums."""
 
 
 class IndexFile:
@@ -100,23 +112,48 @@ class IndexFile:
 
     def read(self, name: str, start: int, stop: int) -> Array:
         """Part of an array, straight from the mapped file, after its checksums are compared."""
-        if self._file.size() < len(self._map):
-            # Touching a missing page would end the process, not raise an error.
-            raise IndexFileError(f"{self.path} was truncated while in use")
+        self._require_whole()
         section = self._sections[name]  # without `_section`: this is called very often
         if not 0 <= start <= stop <= section.count:
             raise IndexFileError(f"{self.path} has no {start} to {stop} in {name}")
         width = section.width
         for page in section.unchecked(start * width, stop * width):
-            low = section.offset + page * _PAGE
-            high = min(low + _PAGE, section.offset + section.nbytes)
-            stored = self._map[section.checksums + 4 * page : section.checksums + 4 * page + 4]
-            if zlib.crc32(self._map[low:high]) != int.from_bytes(stored, "little"):
-                raise IndexFileError(f"{self.path} is damaged: checksum of {name} page {page}")
-            section.checked[page] = 1
+            self._check_page(name, section, page)
         low, high = section.offset + start * width, section.offset + stop * width
         part: Array = self._map[low:high].cast(section.code)  # type: ignore[call-overload]
         return part
+
+    def unchecked(self, name: str) -> Array:
+        """A whole array. `check_groups` comes before any part of it is used."""
+        section = self._section(name)
+        end = section.offset + section.nbytes
+        part: Array = self._map[section.offset : end].cast(section.code)  # type: ignore[call-overload]
+        return part
+
+    def check_groups(self, name: str, places: Sequence[int], width: int) -> None:
+        """Compare the checksums of groups of `width` numbers at these places."""
+        self._require_whole()
+        section = self._section(name)
+        if section.checked.find(0) < 0:
+            return
+        size = width * section.width
+        for offset in (*range(0, size, _PAGE), size - 1):
+            for page in {(place * size + offset) // _PAGE for place in places}:
+                if not section.checked[page]:
+                    self._check_page(name, section, page)
+
+    def _require_whole(self) -> None:
+        if self._file.size() < len(self._map):
+            # Touching a missing page would end the process, not raise an error.
+            raise IndexFileError(f"{self.path} was truncated while in use")
+
+    def _check_page(self, name: str, section: _Section, page: int) -> None:
+        low = section.offset + page * _PAGE
+        high = min(low + _PAGE, section.offset + section.nbytes)
+        stored = self._map[section.checksums + 4 * page : section.checksums + 4 * page + 4]
+        if zlib.crc32(self._map[low:high]) != int.from_bytes(stored, "little"):
+            raise IndexFileError(f"{self.path} is damaged: checksum of {name} page {page}")
+        section.checked[page] = 1
 
     def _section(self, name: str) -> _Section:
         try:

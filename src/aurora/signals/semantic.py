@@ -17,6 +17,7 @@ from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from aurora.embeddings.base import EmbeddingProvider
@@ -39,7 +40,8 @@ if TYPE_CHECKING:
 
 DIGITS = 9  # of a cosine: sums in another order differ only in the sixteenth
 FAINTEST = 1e-4  # smaller cosines are right angles, as far as float32 can tell
-_LAYOUT = 2  # increased when an index has other arrays; older files are then rebuilt
+SHORT = 64  # first numbers of a vector, by which the nearest are looked for among many
+_LAYOUT = 3  # increased when an index has other arrays; older files are then rebuilt
 _ARRAYS = ("rows", "generations", "matrix")
 _NO_EMBEDDER = Embedder("", 1, "")  # of a memory without vectors
 
@@ -79,12 +81,29 @@ class Vectors:
         """All vectors, one after the other: float32, `dimension` numbers each."""
         return self._arrays.read("matrix", 0, self._arrays.size("matrix"))
 
+    @property
+    def is_shortened(self) -> bool:
+        return bool(self.facts.get("short"))
+
+    def short(self) -> Array:
+        """The first numbers of all vectors, scaled to length 1."""
+        return self._arrays.read("short", 0, self._arrays.size("short"))
+
+    def unchecked(self) -> Array:
+        """As `matrix`. `check_places` comes before a vector of it is used."""
+        return self._arrays.unchecked("matrix")
+
+    def check_places(self, places: Sequence[int]) -> None:
+        self._arrays.check_groups("matrix", places, self.dimension)
+
     def vector(self, place: int) -> Array:
         return self._arrays.read("matrix", place * self.dimension, (place + 1) * self.dimension)
 
     def save_index(self, path: Path, facts: Mapping[str, Json]) -> None:
-        arrays = {name: self._arrays.read(name, 0, self._arrays.size(name)) for name in _ARRAYS}
-        self.facts = {**facts, "layout": _LAYOUT, **_embedder_facts(self.embedder)}
+        names = (*_ARRAYS, "short") if self.is_shortened else _ARRAYS
+        arrays = {name: self._arrays.read(name, 0, self._arrays.size(name)) for name in names}
+        own = {"layout": _LAYOUT, "short": self.facts.get("short", 0)}
+        self.facts = {**facts, **own, **embedder_facts(self.embedder)}
         write_index_file(path, kind="vectors", facts=self.facts, arrays=arrays)
 
 
@@ -96,7 +115,19 @@ def join_vectors(parts: Parts, embedder: Embedder) -> Vectors:
         "generations": array("q", (parts[row][0] for row in rows)),
         "matrix": memoryview(b"".join(parts[row][1] for row in rows)).cast("f"),
     }
-    return Vectors(MemoryArrays(arrays), {}, embedder)
+    numpy = _with_numpy()
+    short = numpy and numpy.shorten(arrays["matrix"], embedder.dimension)
+    if short is None:
+        return Vectors(MemoryArrays(arrays), {}, embedder)
+    return Vectors(MemoryArrays(arrays | {"short": short}), {"short": SHORT}, embedder)
+
+
+def _with_numpy() -> ModuleType | None:
+    try:
+        from aurora.signals import dense_scores  # noqa: PLC0415 - needs numpy
+    except ImportError:
+        return None
+    return dense_scores
 
 
 def open_vectors_file(path: Path) -> IndexFile:
@@ -109,11 +140,16 @@ def open_vectors_file(path: Path) -> IndexFile:
     has_types = {"f", "d"}.isdisjoint(codes[:2]) and codes[2] == "f"
     if not has_types or dimension < 1 or sizes != [sizes[0], sizes[0], sizes[0] * dimension]:
         raise IndexFileError(f"{path} has arrays that do not fit each other")
+    if file.facts.get("short") and (file.code("short"), file.size("short")) != (
+        "f",
+        sizes[0] * SHORT,
+    ):
+        raise IndexFileError(f"{path} has shortened vectors that do not fit the others")
     return file
 
 
 def vectors_in(file: IndexFile) -> Vectors:
-    name, dimension, fingerprint = (str(file.facts.get(fact)) for fact in _embedder_facts())
+    name, dimension, fingerprint = (str(file.facts.get(fact)) for fact in embedder_facts())
     return Vectors(file, file.facts, Embedder(name, int(dimension), fingerprint))
 
 
@@ -129,7 +165,7 @@ class VectorIndex(DerivedIndex[Vectors]):
         return vectors_in(self._open_file())
 
     def _origin(self) -> dict[str, Json]:
-        return {"store": self._store.identity, **_embedder_facts(self._owner())}
+        return {"store": self._store.identity, **embedder_facts(self._owner())}
 
     def _owner(self) -> Embedder:
         return self._store.vectors.embedder() or _NO_EMBEDDER
@@ -169,7 +205,7 @@ class VectorIndex(DerivedIndex[Vectors]):
         return "vectors of another model" if is_other else "vectors of other chunks"
 
 
-def _embedder_facts(embedder: Embedder = _NO_EMBEDDER) -> dict[str, Json]:
+def embedder_facts(embedder: Embedder = _NO_EMBEDDER) -> dict[str, Json]:
     return {
         "embedder": embedder.name,
         "dimension": embedder.dimension,
@@ -209,6 +245,10 @@ class MeaningSignal(ABC):
 
         Raises `EmbeddingError` without vectors of chunks or without one of the question.
         """
+
+    def mend(self) -> None:
+        """Build a damaged index again."""
+        return
 
     def _provider(self) -> EmbeddingProvider | None:
         owner = self._owner()
@@ -282,15 +322,23 @@ class SemanticSignal(MeaningSignal):
         except IndexFileError as exc:  # a damaged page is detected when it is first read
             return self._compare(self._index.mend(index, exc), vector)
 
+    def mend(self) -> None:
+        vectors = self._index.usable()
+        if vectors is None:
+            return
+        try:
+            vectors.matrix()
+        except IndexFileError as exc:
+            self._index.mend(vectors, exc)
+
     def _compare(self, vectors: Vectors, vector: Sequence[float]) -> RankedScores:
         vectors.check()
-        try:
-            from aurora.signals.dense_scores import Matrix  # noqa: PLC0415 - needs numpy
-        except ImportError:
+        numpy = _with_numpy()
+        if numpy is None:
             return compare_one_by_one(vectors, vector)
         with self._lock:
             if self._matrix is None or self._matrix[0] is not vectors:
-                self._matrix = (vectors, Matrix(vectors))
+                self._matrix = (vectors, numpy.Matrix(vectors))
             matrix = self._matrix[1]
         return matrix.compare(vector)
 

@@ -36,7 +36,7 @@ _TICK = 20_000_000  # nanoseconds: two changes of a folder within it may have th
 _NEVER_READ = {"ignored", "vendored", "hidden"}  # whatever becomes of the file itself
 _MOST_EMPTY = 1000  # folders without files that are looked at
 _UNWATCHED = {".git", ".aurora", "__pycache__", "node_modules"}
-_QUICK, _TIMES, _LONGEST_REST = 0.1, 10, 10.0  # a look of 0.2 s is followed by a rest of 2 s
+_QUICK, _TIMES, _LONGEST_REST = 0.1, 20, 2.0  # a look of 0.05 s is followed by a rest of 1 s
 _MANY = 3_000  # files and folders: to look at them takes longer than to search
 
 

@@ -60,6 +60,23 @@ class FileState:
     variant: str = ""  # which of several versions of the file's chunks is this one's
 
 
+class FileFacts(NamedTuple):
+    """An indexed file in numbers: its size, what it holds, how often it was used and changed.
+
+    `lines` ends with the last chunk. `commits` are the distinct commits that changed lines of it
+    last, `last_commit` is the newest, in seconds since 1970.
+    """
+
+    path: str
+    size: int
+    modified_ns: int
+    chunks: int
+    lines: int
+    uses: int
+    commits: int
+    last_commit: int | None
+
+
 class Checkout(NamedTuple):
     """One working copy of a repository, among several that share a memory."""
 
@@ -222,6 +239,12 @@ class Chunks(SearchedChunks, Protocol):
 
     def count_files(self) -> int:
         """The number of known files that were not left out."""
+
+    def list_file_facts(self, hidden: Collection[int] = ()) -> list[FileFacts]:
+        """All known files of this checkout that were not left out, by path, in one statement.
+
+        Chunks of the `hidden` rows do not count.
+        """
 
     def put_file_states(self, states: Iterable[FileState]) -> None:
         """Update the states of known files. Their chunks stay."""

@@ -18,8 +18,8 @@ from aurora.config import Places, SettingsFiles
 from aurora.engine import Memory
 from aurora.errors import QueryError
 from aurora.mcp.answers import read_cursor
-from aurora.mcp.pool import MemoryPool, name_folders
 from aurora.mcp.server import create_server
+from aurora.serving.pool import MemoryPool, name_folders
 from tests.builders import write_tree
 from tests.fuzz.inputs import head_and_rest, json_of, require_told, scratch, text_of
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from aurora.stores.base import FileState, Reasoning, Revision
+from aurora.stores.base import FileFacts, FileState, Reasoning, Revision
 from aurora.stores.matching import FILE_FIELDS, file_values
 from aurora.stores.parts import OF_FILES, ChunkPart, embedded_text
 from aurora.stores.postgres.connection import Database
@@ -57,6 +57,23 @@ _PUT_REASONING = """
 _ACCESSES = """
     SELECT chunks.id, array_agg(at ORDER BY at) FROM accesses JOIN chunks USING ("row", namespace)
     WHERE chunks.id IN ? GROUP BY chunks.id"""
+_FILE_FACTS = f"""
+    WITH shown AS (
+        SELECT "row", namespace, path, end_line FROM chunks WHERE NOT ("row" = ANY(%s::bigint[]))
+    ), chunked AS (
+        SELECT path, count(*) AS chunks, max(end_line) AS lines FROM shown GROUP BY path
+    ), used AS (
+        SELECT path, count(*) AS uses FROM shown JOIN accesses USING ("row", namespace)
+        GROUP BY path
+    ), changed AS (
+        SELECT path, count(DISTINCT at) AS commits, max(at) AS last_commit
+        FROM shown JOIN histories USING ("row", namespace), unnest(commits) AS at GROUP BY path
+    )
+    SELECT path, size, modified_ns, coalesce(chunks, 0), coalesce(lines, 0), coalesce(uses, 0),
+        coalesce(commits, 0), last_commit
+    FROM files LEFT JOIN chunked USING (path) LEFT JOIN used USING (path)
+        LEFT JOIN changed USING (path)
+    WHERE checkout = %s AND left_out = '' AND {OF_FILES} ORDER BY path"""
 _HISTORIES = """
     SELECT chunks.id, tracking, commits, uncommitted, history_read_at
     FROM histories JOIN chunks USING ("row", namespace)
@@ -184,6 +201,10 @@ class PostgresChunks(ChunkPart[Database]):
         else:
             rows = iter(self._database.rows(f"{sql} AND {OF_FILES}"))
         return {state.path: state for state in map(file_state_from, rows)}
+
+    def list_file_facts(self, hidden: Collection[int] = ()) -> list[FileFacts]:
+        values = (sorted(hidden), self._database.checkout)
+        return [FileFacts(*row) for row in self._database.rows(_FILE_FACTS, values)]
 
     def put_file_states(self, states: Iterable[FileState]) -> None:
         checkout = self._database.checkout

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import struct
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
 from aurora.quick_classes import replace
-from aurora.stores.base import FileState, Reasoning, Revision
+from aurora.stores.base import FileFacts, FileState, Reasoning, Revision
 from aurora.stores.parts import NEXT, OF_FILES, USED, ChunkPart, embedded_text
 from aurora.stores.shared import Row
 from aurora.stores.sqlite.connection import Database
@@ -64,6 +66,19 @@ _PUT_HISTORY = """
     ON CONFLICT (chunk) DO UPDATE SET tracking = :tracking, commits = :commits,
         uncommitted = :uncommitted, checksum = excluded.checksum
     WHERE (tracking, commits, uncommitted) IS NOT (:tracking, :commits, :uncommitted)"""
+
+
+_FILE_FACTS = f"""
+    SELECT files.path, files.size, files.modified_ns, count(chunks.rowid),
+        coalesce(max(chunks.end_line), 0), coalesce(sum(
+            (SELECT count(*) FROM accesses WHERE accesses.chunk = chunks.rowid)), 0),
+        group_concat(hex(histories.commits), '')
+    FROM files
+        LEFT JOIN chunks ON chunks.path = files.path
+            AND chunks.rowid NOT IN (SELECT value FROM json_each(?))
+        LEFT JOIN histories ON histories.chunk = chunks.rowid
+    WHERE files.checkout = ? AND files.left_out = '' AND {OF_FILES.replace("path", "files.path")}
+    GROUP BY files.path ORDER BY files.path"""
 
 
 class SQLiteChunks(ChunkPart[Database]):
@@ -159,6 +174,17 @@ class SQLiteChunks(ChunkPart[Database]):
         wanted = list(paths)
         states = _states_from(self._database.rows_in(f"{sql} AND path IN ?", wanted))
         return {path: states[path] for path in wanted if path in states}  # damage may add others
+
+    def list_file_facts(self, hidden: Collection[int] = ()) -> list[FileFacts]:
+        values = (json.dumps(sorted(hidden)), self._database.checkout)
+        facts = []
+        for path, *numbers, digits in self._database.rows(_FILE_FACTS, values):
+            blob = bytes.fromhex(digits or "")
+            commits = {at for (at,) in struct.iter_unpack("<q", blob)}
+            last = max(commits, default=None)
+            size, modified, chunks, lines, uses = numbers
+            facts.append(FileFacts(path, size, modified, chunks, lines, uses, len(commits), last))
+        return facts
 
     def put_file_states(self, states: Iterable[FileState]) -> None:
         checkout = self._database.checkout

@@ -10,18 +10,20 @@ from __future__ import annotations
 import asyncio
 import math
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
 import h11
 import uvicorn
-from starlette.types import Scope
+from starlette.types import ASGIApp, Scope
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from aurora.platforms import raise_file_limit
+from aurora.platforms import raise_file_limit, share_heap
 
 _MOST = 1_000  # connections: more than a team has, and few enough to check every second
+_KEEP_ALIVE = 75  # seconds of an idle connection: longer than clients reuse one
+_LARGE = 256 * 1024  # bytes: larger blocks are returned to the system when freed
 _SPARE = 256  # open files for the memory itself: databases, logs, pipes of git
 _PAUSE = 0.05  # seconds after a failed accept, such as without a free file
 _TOGETHER = 16  # connections accepted before the loop does other work
@@ -194,3 +196,36 @@ class Server(uvicorn.Server):
         del self.strangers[oldest]
         oldest.transport.abort()
         return True
+
+
+def make_server(
+    app: ASGIApp,
+    *,
+    proxies: Sequence[str] = (),
+    bounds: Bounds | None = None,
+    reason_to_end: Callable[[], str] = str,
+) -> Server:
+    """A server that ends with SIGINT, SIGTERM or a reason; running calls get a few seconds to end.
+
+    `proxies` are addresses whose X-Forwarded-For is trusted.
+    """
+    config = uvicorn.Config(
+        app,
+        http=Connection,
+        log_config=None,  # as all other loggers
+        log_level="error",  # a client without a token must not fill a log
+        access_log=False,
+        server_header=False,
+        proxy_headers=bool(proxies),
+        forwarded_allow_ips=list(proxies),
+        timeout_keep_alive=_KEEP_ALIVE,
+        timeout_graceful_shutdown=3,
+        ws="none",
+    )
+    return Server(config, bounds or Bounds(connections_allowed()), reason_to_end)
+
+
+def run_server(server: Server, listening: socket.socket) -> None:
+    """Serve until the server ends."""
+    share_heap(_LARGE)
+    server.run([listening])

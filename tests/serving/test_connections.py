@@ -19,8 +19,8 @@ from contextlib import contextmanager, suppress
 import pytest
 from starlette.types import Receive, Scope, Send
 
-from aurora.mcp.connections import Bounds, Server, let_in
-from aurora.mcp.http import HttpSettings, configure, listen_at
+from aurora.serving.connections import Bounds, let_in, make_server
+from aurora.serving.listening import listen_at
 
 PATIENCE = 60.0  # seconds until a test gives up
 SHORT = 0.3  # seconds, the bounds of these tests
@@ -49,11 +49,9 @@ Address = tuple[str, int]
 
 @contextmanager
 def serving(bounds: Bounds) -> Iterator[Address]:
-    door = HttpSettings("127.0.0.1", 0, no_token=True)
-    listening = listen_at(door)
-    config = configure(app, door)
-    config.lifespan = "off"
-    server = Server(config, bounds)
+    listening = listen_at("127.0.0.1", 0)
+    server = make_server(app, bounds=bounds)
+    server.config.lifespan = "off"
     beside = threading.Thread(target=server.run, args=([listening],))
     beside.start()
     try:
@@ -197,7 +195,7 @@ def test_connections_that_were_let_in_are_not_closed_for_others(address: Address
 
 LIMITS = """
 import resource, sys
-from aurora.mcp.connections import connections_allowed
+from aurora.serving.connections import connections_allowed
 
 most = int(sys.argv[1])
 resource.setrlimit(resource.RLIMIT_NOFILE, (most // 2, most))

@@ -1,0 +1,79 @@
+"""Names, code, headings and lessons that try to run in the page are shown, and nothing runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote, urlencode
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.builders import write_tree
+from tests.cli.conftest import Shell
+from tests.web.conftest import Open, Site, serve
+
+IMAGE = "<img src=x onerror=alert(1)>"
+SCRIPT = "</script><script>alert(2)</script>"
+NAME = f"{IMAGE}'\"&{{}}.py"
+FILES = {
+    f"src/{NAME}": f'"""{SCRIPT} {IMAGE}"""\n\n\ndef zebra_stripes():\n    return "{SCRIPT}"\n',
+    "docs/zebra.md": f"# {IMAGE} [zebra](javascript:alert(3))\n\n<iframe src='javascript:alert(4)'>"
+    f"</iframe>\n\n## {SCRIPT}\n\nzebra headings\n",
+    "data/wide.txt": "zebra " + "<b>" * 3_500_000,  # 10 MB in a line
+    "data/wide.js": f"const zebra = '{'y' * 900_000}';\n",
+}
+MARKUP = "document.querySelectorAll('img, iframe, object, b, [onerror], #page script').length"
+
+
+@pytest.fixture(scope="module")
+def zebra(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    root = tmp_path_factory.mktemp("hostile")
+    write_tree(root / "code", FILES)
+    shell = Shell(root / "code", root / ".aurora")
+    shell.bash("git init --quiet")
+    shell.ok("index", "--quick")
+    shell.ok("mem", "learn", f"zebra lesson {IMAGE} {SCRIPT}")
+    shell.ok("mem", "add", "--document-type", IMAGE, str(root / "code/docs/zebra.md"))
+    with serve(shell) as site:
+        yield site
+
+
+def expect_only_text(page: Page) -> None:
+    expect(page.get_by_role("main")).to_be_visible()
+    expect(page.locator(".waiting")).to_have_count(0)
+    assert page.evaluate(MARKUP) == 0
+
+
+def test_a_search_and_all_its_results(open_page: Open, zebra: Site) -> None:
+    page = open_page("/?q=zebra", at=zebra)
+    expect(page.get_by_text("zebra_stripes").first).to_be_visible()
+    expect_only_text(page)
+    rows = page.request.get(f"{zebra.address}/api/search?q=zebra").json()["results"]
+
+    assert {"src", "docs"} <= {(row["path"] or "").partition("/")[0] for row in rows}
+    for row in rows:
+        address = urlencode({"q": "zebra", "id": row["id"], "memory": row["memory"]})
+        page.goto(f"{zebra.address}/?{address}")
+        expect(page.locator(".result")).to_be_visible()
+        expect_only_text(page)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [f"/?q={quote(IMAGE)}", f"/?q={quote(SCRIPT)}", "/lessons", "/map", "/health", "/agents"],
+)
+def test_a_view_shows_markup_as_text(open_page: Open, zebra: Site, path: str) -> None:
+    expect_only_text(open_page(path, at=zebra))
+
+
+def test_an_exported_file(zebra: Site, tmp_path: Path) -> None:
+    file = tmp_path / "zebra.html"
+    zebra.shell.ok("ui", "--export", str(file), f"zebra {SCRIPT}")
+
+    text = file.read_text(encoding="utf-8")
+
+    assert text.count("<script") == 2  # the data and the page
+    assert text.count("</script>") == 2
+    assert "<img" not in text
+    assert len(text) < 1_000_000

@@ -1,0 +1,5 @@
+import { render } from "preact";
+import { Shell } from "./shell";
+import "./style.css";
+
+render(<Shell />, document.getElementById("page")!);
