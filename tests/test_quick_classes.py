@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import inspect
 import pickle
 import typing
 from collections.abc import Callable, Mapping
@@ -85,6 +86,11 @@ def test_the_standard_library_knows_the_classes() -> None:
     match Quick(1, 5):
         case Quick(x, y):
             assert (x, y) == (1, 5)
+
+
+def test_a_class_shows_its_arguments() -> None:
+    shown = "(names: list[str] = <factory>) -> None"
+    assert str(inspect.signature(Changing)).replace("'", "") == shown
 
 
 def test_copies_are_equal() -> None:

@@ -28,14 +28,14 @@ class _Field:
         self.make = default_factory
 
 
-class _Fields:
-    """What `dataclasses` knows a class by. It is made when it is asked for."""
+class _Twin:
+    """The same class as `dataclasses` makes it, for what is asked about the class itself."""
 
     def __init__(self, members: Mapping[str, Any], defaults: Mapping[str, object]) -> None:
         self._annotations = members.get("__annotations__", {})
         self._module, self._defaults = members["__module__"], defaults
 
-    def __get__(self, instance: object, kind: type) -> object:
+    def make(self, name: str) -> Any:
         import dataclasses  # noqa: PLC0415 - for few: it imports `inspect`
 
         defaults = {
@@ -44,10 +44,22 @@ class _Fields:
             else default
             for name, default in self._defaults.items()
         }
-        names = {"__annotations__": self._annotations, "__module__": self._module, **defaults}
-        twin: Any = dataclasses.dataclass(type(kind.__name__, (), names))
-        kind.__dataclass_fields__ = twin.__dataclass_fields__  # type: ignore[attr-defined]
-        return twin.__dataclass_fields__
+        members = {"__annotations__": self._annotations, "__module__": self._module, **defaults}
+        return dataclasses.dataclass(type(name, (), members))
+
+
+class _Fields(_Twin):
+    def __get__(self, instance: object, kind: type) -> object:
+        fields = self.make(kind.__name__).__dataclass_fields__
+        kind.__dataclass_fields__ = fields  # type: ignore[attr-defined]
+        return fields
+
+
+class _Signature(_Twin):
+    def __get__(self, instance: object, kind: type) -> object:
+        import inspect  # noqa: PLC0415 - as above
+
+        return inspect.signature(self.make(kind.__name__))
 
 
 def _dataclass(
@@ -77,8 +89,11 @@ def _make_class(kind: type, *, frozen: bool, shows: bool) -> type:
         members.setdefault(key, value)
     for key in ("__dict__", "__weakref__"):
         members.pop(key, None)
-    known = _Fields(members, defaults)
-    members |= {"__slots__": names, "__match_args__": names, "__dataclass_fields__": known}
+    known = {
+        "__dataclass_fields__": _Fields(members, defaults),
+        "__signature__": _Signature(members, defaults),
+    }
+    members |= {"__slots__": names, "__match_args__": names, **known}
     made: type = type(kind)(kind.__name__, kind.__bases__, members)
     return made
 
