@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 from functools import partial
+from operator import attrgetter
 
 TYPE_CHECKING = False  # importing typing takes 4 ms
 if TYPE_CHECKING:
@@ -94,6 +95,7 @@ def _make_class(kind: type, *, frozen: bool, shows: bool) -> type:
         "__signature__": _Signature(members, defaults),
     }
     members |= {"__slots__": names, "__match_args__": names, **known}
+    members["__values__"] = attrgetter(*names or ["__class__"])
     made: type = type(kind)(kind.__name__, kind.__bases__, members)
     return made
 
@@ -120,21 +122,18 @@ def _replace(value: Any, /, **changes: object) -> object:
     return type(value)(**{name: getattr(value, name) for name in value.__match_args__} | changes)
 
 
-def _values(value: Any) -> tuple[object, ...]:
-    return tuple([getattr(value, name) for name in value.__match_args__])
-
-
-def _eq(self: Any, other: object) -> bool:
-    return _values(self) == _values(other) if type(self) is type(other) else NotImplemented
+def _eq(self: Any, other: Any) -> Any:
+    is_same = type(self) is type(other)
+    return self.__values__(self) == other.__values__(other) if is_same else NotImplemented
 
 
 def _hash(self: Any) -> int:
-    return hash(_values(self))
+    return hash(self.__values__(self))
 
 
 def _repr(self: Any) -> str:
-    named = zip(self.__match_args__, _values(self), strict=True)
-    return f"{type(self).__qualname__}({', '.join(f'{name}={value!r}' for name, value in named)})"
+    shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__match_args__)
+    return f"{type(self).__qualname__}({shown})"
 
 
 def _refuse(_: object, name: str, *_value: object) -> NoReturn:
