@@ -298,12 +298,12 @@ def test_rebuilding_counts_the_chunks(memory: Memory, project: Path) -> None:
 def test_a_rebuild_counts_what_it_built(memory: Memory, project: Path, tmp_path: Path) -> None:
     """FR-8.3: a file that another process forgets meanwhile is noticed, and said."""
     write_tree(project, {"many.py": "\n".join(f"def f{n}(): pass" for n in range(1000))})
-    memory.index(project)
+    memory.index(project, quick=True)
 
     def forget_a_file(_: Event) -> None:
         (project / "app.py").unlink(missing_ok=True)
         with Memory(Places(tmp_path / "home", project)) as other:
-            other.index(project)
+            other.index(project, quick=True)
 
     with (
         Memory(Places(tmp_path / "home", project), listen=forget_a_file) as slow,

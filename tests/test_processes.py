@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from aurora.config import Places
-from aurora.engine.processes import find_running
+from aurora.engine.processes import find_running, is_aurora
 from aurora.platforms import Process, list_processes
 from tests.builders import write_tree
 
@@ -70,8 +70,9 @@ def test_the_system_tells_of_a_process_of_ours(tmp_path: Path) -> None:
             stdout=file,
         )
         with child:
-            [seen] = [each for each in list_processes() if each.number == child.pid]
+            [seen] = list_processes(lambda words: words[-1] == "a b")
             child.communicate(b"\n")
+    assert seen.number == child.pid
     assert seen.words[-3:] == ("-c", "input()", "a b")
     assert seen.cwd == tmp_path
     assert tmp_path / "open" in seen.open_files
@@ -79,4 +80,4 @@ def test_the_system_tells_of_a_process_of_ours(tmp_path: Path) -> None:
 
 
 def test_without_proc_there_are_none(tmp_path: Path) -> None:
-    assert list(list_processes(tmp_path / "proc")) == []
+    assert list(list_processes(is_aurora, tmp_path / "proc")) == []

@@ -49,6 +49,9 @@ STRESS_ONLY = (
     "indexing/test_staged_pasts.py::test_random_steps_with_a_run_after_each[301]",
     "indexing/test_staged_pasts.py::test_random_steps_with_a_run_after_each[307]",
     "indexing/test_turns.py::test_many_use_a_memory",  # concurrency/ has all hands, too
+    # on sqlite all four ways
+    "mcp/test_every_tool.py::test_an_agent_works_with_the_memory[postgres-http]",
+    "mcp/test_every_tool.py::test_an_agent_works_with_the_memory[postgres-stdio legacy]",
     "mcp/test_load.py",  # benchmarks/ runs the same load with fewer clients
     "parsers/test_conversation_stream.py::test_millions_of_lines",
     "security/test_hostile_clone.py::test_a_foreign_schema_is_an_error[an",  # three other schemas

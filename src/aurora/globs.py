@@ -129,12 +129,13 @@ def _translate(segments: Sequence[Sequence[str]]) -> str:
 
 
 def _translate_segment(tokens: Sequence[str]) -> str:
-    pieces = [""]
+    letters: list[list[str]] = [[]]
     for token in tokens:
         if token in (_STAR, _STARS):
-            pieces.append("")
+            letters.append([])
         else:
-            pieces[-1] += token
+            letters[-1].append(token)
+    pieces = ["".join(piece) for piece in letters]
     if len(pieces) == 1:
         return pieces[0]
     if not any(pieces):

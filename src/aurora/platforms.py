@@ -215,11 +215,15 @@ class Process(NamedTuple):
     open_files: frozenset[Path]
 
 
-def list_processes(proc: Path = _PROC) -> Iterator[Process]:
-    """Other processes of this user, as Linux shows them. None on other systems."""
+def list_processes(
+    is_wanted: Callable[[tuple[str, ...]], bool], proc: Path = _PROC
+) -> Iterator[Process]:
+    """Other processes of this user whose command line is wanted, as Linux shows them. None on
+    other systems. Only of these it reads the open files: that takes most of the time."""
     for folder in sorted(proc.glob("[0-9]*")):
         with suppress(OSError, ValueError):  # it belongs to another user, or has just ended
-            if int(folder.name) != os.getpid() and (words := _command_line(folder)):
+            words = _command_line(folder)
+            if int(folder.name) != os.getpid() and words and is_wanted(words):
                 files = frozenset(_links(folder / "fd"))
                 cwd = (folder / "cwd").readlink()
                 yield Process(int(folder.name), words, cwd, _start_time(folder, proc), files)

@@ -62,6 +62,7 @@ RUNS: dict[str, Sequence[str]] = {
     "speed/postgres.py": ("--sizes", "200", "--questions=3"),
     "speed/search.py": ("--sizes", "300", "--rounds=1"),
     "speed/sessions.py": ("--sessions=3",),
+    "speed/warm.py": ("--repo={repo}", "--rounds=1", "--questions=3"),
     "speed/spreading.py": ("--rounds=1", "--aurora=80", "--onnx=0"),
     "speed/startup.py": ("--rounds=2",),
     "structure.py": (),

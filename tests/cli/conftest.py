@@ -22,7 +22,7 @@ from aurora.engine.working_copies import server_checkout
 from aurora.stores.base import Store
 from tests.backends import keep_on_server
 from tests.builders import note_as_own, write_tree
-from tests.cli.forking import AUR, KEPT, Forked, can_fork, run_forked
+from tests.cli.forking import AUR, KEPT, Forked, can_fork, relaying, run_forked
 from tests.cli.screen import Terminal
 from tests.rewriting import rewrite
 
@@ -81,7 +81,7 @@ class Shell:
 
     def approve(self, answer: str = "y") -> tuple[int, str]:
         """Approve the project's settings as a person does; returns the status and what is shown."""
-        argv = [AUR, "config", "approve"]
+        argv = [relaying() / "aur", "config", "approve"]
         terminal = Terminal(argv, cwd=self.cwd, env=self.environment, columns=500)
         terminal.press(f"{answer}\n")
         return terminal.wait(), terminal.written

@@ -1,4 +1,5 @@
-"""The process that others are forked from: it has imported what commands import.
+"""The process that others are forked from: it has imported what commands import, and done
+once what they do first.
 
 Imports are most of what a command takes on a small project, and tests run more than a thousand.
 What they see is a process like any other, with a working directory, an environment, streams and an
@@ -18,6 +19,7 @@ import shutil
 import signal
 import socket
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -29,6 +31,7 @@ from tests.cli.relay import LONGEST
 def serve(listener: socket.socket, *, agents: bool) -> None:
     """Fork for every question until stdin ends. Returns only in a fork, which is to be `aur`."""
     _import_all(agents=agents)
+    _warm_up()
     gc.freeze()  # or every fork would copy what a look for garbage touches
     to_tell: dict[int, int] = {}  # process → where its exit status is awaited
     with _hearing_of_ends() as ends:
@@ -104,6 +107,20 @@ def _import_all(*, agents: bool) -> None:
                 importlib.import_module(module.name)
     for name in ("numpy", "psycopg_pool", "ruamel.yaml"):  # imported by functions
         importlib.import_module(name)
+
+
+def _warm_up() -> None:
+    """Index and search once: that compiles patterns and queries, and opens the bundled model."""
+    from aurora import Memory, Places
+
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder, "project")
+        (root / ".aurora").mkdir(parents=True)
+        (root / "a.py").write_text("def parse_config():\n    '用户认证'\n", encoding="utf-8")
+        (root / "a.md").write_text("# Title\n\nA “text”.\n", encoding="utf-8")
+        with Memory(Places(Path(folder, "home"), root)) as memory:
+            memory.index(root)
+            memory.search("parse 用户")
 
 
 def _become_command(asked: bytes, streams: list[int]) -> None:

@@ -19,6 +19,7 @@ from aurora.config.schema import CATALOGUE
 from tests.backends import in_a_file, with_index_files, without_home, without_memory
 from tests.builders import write_tree
 from tests.cli.conftest import AUR, Shell
+from tests.cli.forking import relaying
 from tests.cli.screen import Terminal
 
 MARK = re.compile(r"  (ok  |note|warn|FAIL)  \S.*|        \S.*")
@@ -292,7 +293,7 @@ def test_colour_is_for_terminals_that_want_it(
 ) -> None:
     assert "\033" not in indexed.ok("doctor")
     env = {"AURORA_HOME": str(indexed.home), **environ}
-    terminal = Terminal([AUR, "doctor"], cwd=indexed.cwd, env=env)
+    terminal = Terminal([relaying() / "aur", "doctor"], cwd=indexed.cwd, env=env)
     assert terminal.wait() == 0, terminal.written
     assert ("\033[32mok  \033[0m" in terminal.written) is coloured
 

@@ -15,7 +15,8 @@ import pytest
 
 from aurora.cli.completion import Bash, read_line
 from tests.builders import write_tree
-from tests.cli.conftest import AUR, Shell
+from tests.cli.conftest import Shell
+from tests.cli.forking import relaying
 from tests.cli.screen import Terminal
 from tests.cli.test_completion import INTERACTIVE, SETUP, need
 
@@ -94,7 +95,7 @@ def test_no_shell_runs_what_a_file_is_called(shell: Shell, tmp_path: Path, name:
     shell.ok("mem", "index")
     before, (line, played) = set(shell.cwd.iterdir()), (tmp_path / "line", tmp_path / "played")
     played.mkdir()
-    path = {"PATH": f"{AUR.parent}:{os.environ['PATH']}", "LC_ALL": "C.UTF-8"}
+    path = {"PATH": f"{relaying()}:{os.environ['PATH']}", "LANG": "C.UTF-8"}
     terminal = Terminal(INTERACTIVE[name], cwd=shell.cwd, env=shell.environment | path)
     terminal.press(f'{SETUP[name]}\n{DUMP[name].format(file=line)}\necho rea"dy"\n')
     terminal.read(until=lambda written: "ready" in written)

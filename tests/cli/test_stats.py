@@ -13,7 +13,8 @@ from aurora.embeddings.aurora.provider import WEIGHTS
 from aurora.engine import Memory
 from tests.backends import about_streams, with_index_files
 from tests.builders import write_tree
-from tests.cli.conftest import AUR, Shell
+from tests.cli.conftest import Shell
+from tests.cli.forking import relaying
 from tests.cli.screen import Screen, Terminal
 from tests.indexing.providers import VowelProvider
 
@@ -102,9 +103,8 @@ def test_vectors_and_who_made_them(shell: Shell) -> None:
 @pytest.mark.parametrize(("columns", "cells"), [(80, 30), (40, 22), (20, 0)])
 def test_on_a_terminal_bars_leave_the_lines_whole(indexed: Shell, columns: int, cells: int) -> None:
     home = {"AURORA_HOME": str(indexed.home)}
-    terminal = Terminal(
-        [AUR, "mem", "stats"], cwd=indexed.cwd, env=home | {"LANG": "C.UTF-8"}, columns=columns
-    )
+    argv, env = [relaying() / "aur", "mem", "stats"], home | {"LANG": "C.UTF-8"}
+    terminal = Terminal(argv, cwd=indexed.cwd, env=env, columns=columns)
     assert terminal.wait() == 0
     screen = Screen(columns)
     screen.feed(terminal.written)

@@ -18,6 +18,7 @@ from aurora.stores.base import Embedder, Record
 from tests.backends import in_a_file, keep_on_server, without_memory
 from tests.builders import make_chunk, write_tree
 from tests.cli.conftest import AUR, PROJECT, Shell
+from tests.cli.forking import relaying
 from tests.cli.screen import Terminal
 from tests.cli.test_bad_input import error_and_hint
 from tests.indexing.exports import everything, exported, lines_of
@@ -172,7 +173,8 @@ def test_a_full_disk_is_said(indexed: Shell) -> None:
 def test_a_terminal_gets_the_lines_and_nothing_in_between(indexed: Shell) -> None:
     with indexed.store() as store:
         store.chunks.put_chunks([make_chunk("x" * 300, name=f"f{n}") for n in range(3000)])
-    terminal = Terminal([AUR, "mem", "export"], cwd=indexed.cwd, env=indexed.environment)
+    argv = [relaying() / "aur", "mem", "export"]
+    terminal = Terminal(argv, cwd=indexed.cwd, env=indexed.environment)
     assert terminal.wait() == 0
     written = terminal.written.split("\r\n")[:-1]
     assert [json.loads(line)["type"] for line in written[1:-1]].count("chunk") == 3007

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
 from aurora.cli.paths import shown_problem
 from tests.backends import about_streams, without_memory
-from tests.builders import write_tree
-from tests.cli.conftest import AUR, PROJECT, Shell
+from tests.builders import note_as_own, write_tree
+from tests.cli.conftest import PROJECT, Shell, make_repository
+from tests.cli.forking import AUR, relaying
 from tests.cli.screen import Terminal
 
 CART = '''\
@@ -31,12 +33,26 @@ TREE: dict[str, str | bytes] = {
 }
 
 
-@pytest.fixture
-def shop(shell: Shell) -> Shell:
-    """A project in folders, whose searches print the default view."""
-    shell.environ["AURORA_UI_VIEW"] = ""
+@pytest.fixture(scope="module")
+def once_indexed_shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The project of `shop`, indexed once: tests work on copies."""
+    folder = tmp_path_factory.mktemp("shop")
+    shell = make_repository(folder)
     write_tree(shell.cwd, TREE)
     shell.ok("mem", "index", ".")
+    return folder
+
+
+@pytest.fixture
+def shop(backend: str, tmp_path: Path, shell: Shell, request: pytest.FixtureRequest) -> Shell:
+    """A project in folders, whose searches print the default view."""
+    shell.environ["AURORA_UI_VIEW"] = ""
+    if backend == "postgres":
+        write_tree(shell.cwd, TREE)
+        shell.ok("mem", "index", ".")
+    else:
+        shutil.copytree(request.getfixturevalue("once_indexed_shop"), tmp_path, dirs_exist_ok=True)
+        note_as_own(shell.home, shell.cwd / ".aurora" / "memory.db")
     return shell
 
 
@@ -102,7 +118,7 @@ def test_the_setting_gives_a_table_where_it_fits(
     shop: Shell, columns: int, flag: str, is_table: bool
 ) -> None:
     shop.environ["AURORA_UI_VIEW"] = "table"
-    argv = [AUR, "mem", "search", "transfer", *filter(None, [flag])]
+    argv = [relaying() / "aur", "mem", "search", "transfer", *filter(None, [flag])]
     terminal = Terminal(argv, cwd=shop.cwd, env=shop.environment, columns=columns)
     assert terminal.wait() == 0
     assert ("File" in terminal.written) is is_table
@@ -300,6 +316,6 @@ def test_a_first_search_loads_no_yaml(shop: Shell) -> None:
         "print({'yaml', 'aurora.config.edit'} & set(sys.modules))"
     )
     shop.environ["AURORA_UI_SHOWN_SEARCH_FORMAT_NOTICE"] = ""
-    python = Path(AUR).with_name("python")
+    python = AUR.with_name("python")
     done = shop.bash(f'"{python}" -c "{script}"')
     assert done.stdout.splitlines()[-1] == "set()", done.stderr

@@ -39,6 +39,12 @@ def test_a_command_is_worded_as_a_tool(text: str, tools: list[str], worded: str)
     assert for_agents(text, tools) == worded
 
 
+@pytest.fixture(scope="module")
+def texts() -> list[str]:
+    """Those of the sources with a command in them."""
+    return [text for text in texts_that_agents_may_get() if COMMAND.search(text)]
+
+
 def texts_that_agents_may_get() -> Iterator[str]:
     """Every text in the sources that is not a docstring, with X for values."""
     for path in SOURCES.rglob("*.py"):
@@ -63,8 +69,9 @@ def texts_that_agents_may_get() -> Iterator[str]:
 
 
 @pytest.mark.parametrize("tools", [TOOLS, READING], ids=["all", "reading"])
-def test_no_error_and_no_note_reaches_an_agent_with_a_command(tools: list[str]) -> None:
-    texts = [text for text in texts_that_agents_may_get() if COMMAND.search(text)]
+def test_no_error_and_no_note_reaches_an_agent_with_a_command(
+    texts: list[str], tools: list[str]
+) -> None:
     assert len(texts) > 50
     assert [text for text in texts if COMMAND.search(for_agents(text, tools))] == []
 

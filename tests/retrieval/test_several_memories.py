@@ -57,8 +57,8 @@ def records(
 ) -> Sequence[Record]:
     """The chunks of a part of this repository, with vectors."""
     store = SQLiteStore(tmp_path_factory.mktemp("corpus") / "memory.db")
-    folders = [SOURCE / "src/aurora" / name for name in ("retrieval", "signals", "fusion")]
-    files = scan(*folders, SOURCE / "docs/concepts", logs=Path("/nonexistent"))
+    folders = [SOURCE / "src/aurora" / name for name in ("signals", "fusion")]
+    files = scan(*folders, logs=Path("/nonexistent"))
     index_files(store, SOURCE, files)
     lessons = [
         make_chunk(text, "", text[:9], id=f"lesson-{n}", kind=Kind.REASONING, lines=None)

@@ -22,16 +22,19 @@ from tests.web.shop import make_shop
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request
 
+PATIENCE = 30_000  # milliseconds: the machine may be busy
 INSTALLED = Path(sys.prefix) / "browser"  # by `make test`
 AXE = INSTALLED / "node_modules" / "axe-core" / "axe.min.js"
 FLAGS = (
     "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync",
 )  # fmt: skip
+CHROME_OF_MACOS = "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"
 NO_BROWSER = (
     "There is no Chromium for the tests of the page. On x86-64 `make test` installs one from npm; "
     "elsewhere install it with the system's packages, such as `apt install chromium`."
 )
+PATIENCE = 20_000  # milliseconds: a machine may be busy
 NO_AXE = "axe-core is missing: `make test` installs it from npm."
 
 
@@ -77,7 +80,7 @@ def find_chromium() -> tuple[str, dict[str, str | float | bool]]:
         libraries = str(INSTALLED / "al2023" / "lib")  # of those that the system may lack
         fonts = {} if Path("/etc/fonts").exists() else {"FONTCONFIG_PATH": str(INSTALLED / "fonts")}
         return str(INSTALLED / "chromium"), {"LD_LIBRARY_PATH": libraries, **fonts}
-    names = ("chromium", "chromium-browser", "google-chrome", "chrome")
+    names = ("chromium", "chromium-browser", "google-chrome", CHROME_OF_MACOS)
     for path in filter(None, map(shutil.which, names)):
         return path, {}
     pytest.fail(NO_BROWSER)
@@ -85,9 +88,11 @@ def find_chromium() -> tuple[str, dict[str, str | float | bool]]:
 
 @pytest.fixture(scope="module")  # while it is there, no other test of the process may use asyncio
 def browser() -> Iterator[Browser]:
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
+    expect.set_options(timeout=PATIENCE)
     program, environ = find_chromium()
+    expect.set_options(timeout=PATIENCE)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=program, args=list(FLAGS), env={"HOME": str(Path.home()), **environ}
@@ -117,7 +122,7 @@ def open_page(browser: Browser, site: Site) -> Iterator[Open]:
         context.add_cookies([{"name": at.cookie[0], "value": at.cookie[1], "url": at.address}])
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(20_000)
+        page.set_default_timeout(PATIENCE)
         note_problems(page, at.address, problems, is_refused=is_refused)
         page.goto(at.address + path)
         return page

@@ -77,6 +77,21 @@ def test_an_entry_that_is_gone_is_an_error_in_the_dialog(open_page: Open, site: 
     expect(page.get_by_role("textbox", name="Text")).to_have_value("changed")
 
 
+def test_escape_in_a_field_of_a_dialog_closes_the_dialog(open_page: Open) -> None:
+    page = open_page("/lessons")
+    page.get_by_role("button", name="Learn").click()
+    expect(page.get_by_role("textbox", name="Text")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+def test_a_change_of_the_own_memory_shows_without_reloading(open_page: Open, site: Site) -> None:
+    page = open_page("/lessons")
+    expect(page.get_by_text("growing pause").first).to_be_visible()
+    site.shell.ok("mem", "learn", "for me alone", "--private")
+    expect(page.get_by_text("for me alone")).to_be_visible()
+
+
 def test_lessons_are_chosen_by_their_state(open_page: Open, site: Site) -> None:
     site.shell.ok("mem", "learn", "prices in floats", "--score", "0.1")
     page = open_page("/lessons")

@@ -55,7 +55,7 @@ def test_a_lesson_is_learned_replaced_and_forgotten_by_keys_alone(open_page: Ope
 
     lesson.get_by_role("button", name="Forget").press("Enter")
     dialog = page.get_by_role("dialog")
-    expect(dialog).to_contain_text("1 chunk of the memory shop for good")
+    expect(dialog).to_contain_text("1 chunk of the memory shop goes for good")
     expect(dialog).to_contain_text("1 earlier version")
     dialog.get_by_role("button", name="Forget").press("Enter")
     expect(lesson).to_have_count(0)

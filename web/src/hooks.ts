@@ -61,8 +61,9 @@ export interface Answer<T> {
   again: () => void;
 }
 
-/** Asks whenever one of `on` changes. The older request is aborted; its value stays until the new one is here. */
-export function useAnswer<T>(ask: (signal: AbortSignal) => Promise<T> | null, on: unknown[]): Answer<T> {
+/** Asks whenever one of `on` changes. The older request is aborted; its value stays until the new one is here.
+ *  If `ask` returns null there is no value; if it returns undefined, the value stays as it is. */
+export function useAnswer<T>(ask: (signal: AbortSignal) => Promise<T> | null | undefined, on: unknown[]): Answer<T> {
   const [state, setState] = useState<{ value: T | null; error: ApiError | null; loading: boolean }>({
     value: null,
     error: null,
@@ -79,7 +80,7 @@ export function useAnswer<T>(ask: (signal: AbortSignal) => Promise<T> | null, on
     setState((old) => ({ ...old, loading: true }));
     Promise.resolve()
       .then(() => ask(abort.signal))
-      .then((value) => settle({ value }), fail);
+      .then((value) => settle(value === undefined ? {} : { value }), fail);
     return () => abort.abort();
   }, [...on, round]);
   const again = useCallback(() => setRound((old) => old + 1), []);
@@ -91,15 +92,15 @@ export function useAnswer<T>(ask: (signal: AbortSignal) => Promise<T> | null, on
 const changes = new Shared(0);
 const run = new Shared<Run | null>(null);
 
-/** Listens to the server; called once, by the shell. */
-export function listen(): () => void {
+/** Listens to the server; called once, by the shell, with the generation that it started with. */
+export function listen(started: number): () => void {
   if (exported) return () => undefined;
   const events = new EventSource("/api/events");
   const data = <T,>(event: Event) => JSON.parse((event as MessageEvent<string>).data) as T;
-  let last: number | null = null; // the first event tells the present state
+  let last = started;
   events.addEventListener("change", (event) => {
     const { generation } = data<{ generation: number }>(event);
-    if (last !== null && last !== generation) changes.set(changes.value + 1);
+    if (last !== generation) changes.set(changes.value + 1);
     last = generation;
   });
   events.addEventListener("run", (event) => run.set(data<Run | null>(event)));

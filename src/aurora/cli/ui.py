@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import webbrowser
 from functools import partial
 from pathlib import Path
@@ -84,7 +85,7 @@ def ui(
     tell(Note(f"Aurora is at {link}"))
     tell(Note("The link works once. Ctrl-C ends"))
     if not no_open:
-        webbrowser.open(link)
+        threading.Thread(target=webbrowser.open, args=(link,), daemon=True).start()  # it may wait
     with ended_by_signals():
         page.serve()
     pool.close()

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from platform import node
-from urllib.parse import quote
 
 from aurora.platforms import link_host
 from aurora.types import Chunk
@@ -18,6 +16,9 @@ def make_link(pattern: str, root: Path | None) -> Callable[[Chunk, int], str]:
 
     Without a pattern, it is a `file:` address.
     """
+    from platform import node  # noqa: PLC0415 - a search without links imports neither
+    from urllib.parse import quote  # noqa: PLC0415
+
     host = quote(link_host(node()))
     base = root or Path.cwd()  # stored paths start here
 

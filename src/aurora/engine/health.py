@@ -32,7 +32,7 @@ from aurora.endpoints import EMBEDDING, LLM, Purpose, find_fault, parse_address
 from aurora.engine.layers import PERSONAL
 from aurora.engine.location import shown_name
 from aurora.engine.memory import Memory
-from aurora.engine.processes import find_running
+from aurora.engine.processes import find_running, is_aurora
 from aurora.engine.stranded import find_stranded, repository_of
 from aurora.errors import (
     AuroraError,
@@ -70,8 +70,8 @@ _OWN_FILES = (".gitignore", "config.yml", "config.yml.*.tmp", "indexes", "logs",
               "approved.json.*.tmp", "installed.json", "installed.json.*.tmp", "installed.lock",
               "cache", "models", ".DS_Store")  # fmt: skip
 _OWN_INDEXES = (
-    "llm", "bm25.idx", "vectors.idx", "*.idx.*.tmp", "history-*.book", "history-*.tmp",
-    "looks.json", "looks.json.*.tmp",
+    "llm", "bm25.idx", "vectors.idx", "points.idx", "*.idx.*.tmp", "history-*.book",
+    "history-*.tmp", "looks.json", "looks.json.*.tmp",
 )  # fmt: skip
 
 
@@ -495,8 +495,8 @@ def check_cache(subject: MemoryCheck) -> Iterator[Line]:
 
 def check_processes(subject: MemoryCheck) -> Iterator[Line]:
     """Other processes that use the memory; none where the system shows none."""
-    memory = subject.memory
-    for running in find_running(list_processes(), memory.places, memory.admin.environ):
+    memory, processes = subject.memory, list_processes(is_aurora)
+    for running in find_running(processes, memory.places, memory.admin.environ):
         since = datetime.fromtimestamp(running.process.since, UTC).astimezone()
         text = f"Process {running.process.number}: {running.command}, since {since:%Y-%m-%d %H:%M}"
         yield Level.OK, text, ""

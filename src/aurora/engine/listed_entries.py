@@ -21,8 +21,6 @@ from aurora.types import Chunk, Json, Kind
 if TYPE_CHECKING:
     from aurora.engine.memory import Memory
 
-_OLDEST = datetime.min.replace(tzinfo=UTC)
-
 
 @dataclass(frozen=True, slots=True)
 class ListedEntry:
@@ -36,13 +34,13 @@ class ListedEntry:
 
     def as_record(self) -> dict[str, Json]:
         """The object of `aur mem history --json`, with the other fields."""
-        record = self.version.as_record()
-        about: dict[str, Json] = {
+        return {
+            **self.version.as_record(),
             "kind": self.kind,
             "tries": self.tries,
             "remarks": [*self.remarks],
+            "memory": self.memory,
         }
-        return {**record, **about, "memory": self.memory}
 
 
 def list_entries(memory: Memory, *, most: int, replaced: bool = False) -> list[ListedEntry]:
@@ -54,7 +52,7 @@ def list_entries(memory: Memory, *, most: int, replaced: bool = False) -> list[L
         chunks = find_recorded(opened.store)
         if replaced:
             chunks = list(_replaced_by(opened.store, chunks))
-        chunks.sort(key=lambda chunk: chunk.created_at or _OLDEST, reverse=True)
+        chunks.sort(key=lambda chunk: _age(chunk.created_at))
         for chunk in chunks[:most]:
             reasoning = opened.store.chunks.get_reasoning(chunk.id)
             is_lesson = chunk.kind is Kind.REASONING
@@ -67,8 +65,13 @@ def list_entries(memory: Memory, *, most: int, replaced: bool = False) -> list[L
                     name,
                 )
             )
-    listed.sort(key=lambda entry: entry.version.at or _OLDEST, reverse=True)
+    listed.sort(key=lambda entry: _age(entry.version.at))
     return listed[:most]
+
+
+def _age(at: datetime | None) -> float:
+    """Smaller for what is newer. Metadata of other programs may have a time without a zone."""
+    return -(at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() if at else 0.0
 
 
 def _replaced_by(store: Store, chunks: Sequence[Chunk]) -> Iterator[Chunk]:
@@ -113,8 +116,8 @@ def preview_forget(memory: Memory, id_: str) -> tuple[int, list[str]]:
     """How many chunks forgetting an entry removes, and sentences about it."""
     holder, entry = _find(memory, id_)
     count = len(piece_ids([entry]))
-    title = str(entry.metadata.get("title", entry.name))
-    sentences = [f"{title}: {pluralize(count, 'chunk')} of the memory {holder.label} for good."]
+    goes = "goes" if count == 1 else "go"
+    sentences = [f"{pluralize(count, 'chunk')} of the memory {holder.label} {goes} for good."]
     if earlier := replaced_ids(entry):
         versions = pluralize(len(earlier), "earlier version")
         sentences.append(f"{versions} of it will still not be found: add one again to find it.")

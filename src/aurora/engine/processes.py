@@ -43,6 +43,11 @@ def find_running(
             yield RunningCommand(process, _command(words))
 
 
+def is_aurora(words: tuple[str, ...]) -> bool:
+    """Whether a command line starts an `aur`."""
+    return _own_words(words) is not None
+
+
 def _own_words(words: tuple[str, ...]) -> tuple[str, ...] | None:
     """What follows `aur`, or `python -m aurora`; None for another program."""
     is_python = PurePath(words[0]).name.startswith("python")

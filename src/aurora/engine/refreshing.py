@@ -36,6 +36,8 @@ Writer: TypeAlias = "Callable[[], MemoryWriter]"  # loads git and the parsers
 
 BUDGET = 1.0  # seconds that a search spends on reading changed files
 READER = "aurora-reader"  # the thread that reads on
+_MANY = 3_000  # files and folders: to look at them takes longer than to search
+_TIMES, _LONGEST_REST = 20, 1.0  # in a process, a look at so many takes a twentieth of its time
 _SPARE = 5  # times as many further rows are looked up as were left out
 
 
@@ -50,6 +52,7 @@ class Refresher:
         self._turn = threading.Lock()
         self._thread: threading.Thread | None = None
         self._is_closed = threading.Event()
+        self._rests_until = 0.0
 
     def refresh(self, until: float) -> Note | None:
         """Read changed files until a moment of `time.monotonic`. Returns what is left to say."""
@@ -95,12 +98,16 @@ class Refresher:
         if not opened.may_refresh:
             return {}
         places, file = self._places(), Looks(opened.index_folder)
-        if not places or file.are_resting:
+        begun = time.monotonic()
+        if not places or file.are_resting or begun < self._rests_until:
             return {}
-        looks, begun = file.read(opened.store.identity), time.monotonic()
+        looks = file.read(opened.store.identity)
         changed = {place: git for place, git in places.items() if not _is_known(place, looks)}
         if not changed:
-            file.rest_after(time.monotonic() - begun, looks)
+            taken = time.monotonic() - begun
+            file.rest_after(taken)
+            if sum(map(len, looks.values())) > _MANY:
+                self._rests_until = begun + min(_TIMES * taken, _LONGEST_REST)
         return changed
 
     def _places(self) -> dict[Path, bool]:

@@ -36,8 +36,7 @@ _TICK = 20_000_000  # nanoseconds: two changes of a folder within it may have th
 _NEVER_READ = {"ignored", "vendored", "hidden"}  # whatever becomes of the file itself
 _MOST_EMPTY = 1000  # folders without files that are looked at
 _UNWATCHED = {".git", ".aurora", "__pycache__", "node_modules"}
-_QUICK, _TIMES, _LONGEST_REST = 0.1, 20, 2.0  # a look of 0.05 s is followed by a rest of 1 s
-_MANY = 3_000  # files and folders: to look at them takes longer than to search
+_QUICK, _TIMES, _LONGEST_REST = 0.1, 20, 2.0  # a look of 0.1 s is followed by a rest of 2 s
 
 
 def stamp_of(path: str) -> str:
@@ -177,12 +176,12 @@ class Looks:
         hidden = {hidden_name(path): stamp_of(str(path)) for path in gone}
         self.write(memory, looks | {FORGOTTEN: {**looks.get(FORGOTTEN, {}), **hidden}})
 
-    def rest_after(self, seconds: float, looks: Mapping[str, Look]) -> None:
-        """After a look that took long, or at many files, do not look again for a while.
+    def rest_after(self, seconds: float) -> None:
+        """After a look that took long, do not look again for a while.
 
         The modification time of the file is the end of the rest, also for other processes.
         """
-        if seconds > _QUICK or sum(map(len, looks.values())) > _MANY:
+        if seconds > _QUICK:
             until = time.time() + min(_TIMES * seconds, _LONGEST_REST)
             with suppress(OSError):
                 os.utime(self._file, (until, until))

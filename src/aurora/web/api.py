@@ -31,6 +31,7 @@ def start(door: Door) -> dict[str, Json]:
         "editor": "vscode",
         "agents": [*agent_names()],
         "exists": memory.exists,
+        "generation": door.generation,
     }
 
 
@@ -41,9 +42,13 @@ def new_link(door: Door) -> dict[str, Json]:
 
 def openapi(door: Door) -> dict[str, Json]:  # noqa: ARG001
     """This description."""
-    return describe_all(TABLE, version("aurora-memory"))
+    return describe_all(TABLE, version("aurora-memory"), streams={"/api/events": EVENTS})
 
 
+EVENTS = (
+    "Server-sent events: `change` with the `generation` of the memory, and `run` with the `task`, "
+    "`done` and `total` of the index run at work, or null."
+)
 TABLE = [
     Api("GET", "/api/start", start),
     Api("GET", "/api/search", search_views.search),

@@ -43,7 +43,7 @@ def file(door: Door, *, id_: str, from_: int = 1, to: int = 0, memory: str = "")
     texts, first, note = _read(holder, chunk)
     last = first + len(texts) - 1
     start = max(from_, first)
-    end = min(to or last, last, start + _MOST_LINES - 1)
+    end = min(to if to >= start else last, last, start + _MOST_LINES - 1)
     if start > last:
         raise QueryError(f"Line {from_} does not exist", hint=f"the last line is {last}")
     cut = tuple(_cut(text) for text in texts[: end - first + 1])
@@ -73,7 +73,7 @@ def _cut(text: str) -> str:
     return f"{text[:_LONGEST]} … {len(text) - _LONGEST:,} more characters"
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=4)  # of large files, too
 def _highlight(lines: tuple[str, ...], language: str, path: str) -> list[Json]:
     """The lines as lists of [class, text]; the class is empty for plain text."""
     text = "\n".join(lines)

@@ -32,9 +32,9 @@ _HEADERS = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
 _NO_ENTRY = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Aurora</title>
-<h1>This link is used up</h1>
-<p>Each link opens Aurora in one browser. Start <code>aur ui</code> again, or copy a new link from
-the browser where the page is open.</p></html>"""
+<h1>This browser has no access to Aurora</h1>
+<p>A link opens Aurora in one browser, once. This one is used up, or it is missing. Start
+<code>aur ui</code> again, or copy a new link from the browser where the page is open.</p></html>"""
 
 
 class Access:

@@ -39,12 +39,12 @@ class Watcher:
         return self._state
 
     def _look(self) -> dict[str, Json]:
+        """The generation, and the index run at work."""
         with suppress(AuroraError):  # a memory that is being replaced
             memory = self._door.memory
-            if memory.exists:
-                run = memory.admin.run_progress
-                progress: Json = {**run._asdict()} if run else None
-                return {"change": {"generation": memory.admin.generation}, "run": progress}
+            generation = self._door.generation
+            run = memory.admin.run_progress if memory.exists else None
+            return {"change": {"generation": generation}, "run": {**run._asdict()} if run else None}
         return {"change": {"generation": 0}, "run": None}
 
 
@@ -52,8 +52,7 @@ def stream_events(watcher: Watcher, is_ending: Callable[[], bool]) -> StreamingR
     """An endless answer. The first events are the present state."""
 
     async def events() -> AsyncIterator[str]:
-        sent: dict[str, Json] = {"run": None}
-        looks = 0
+        sent, looks = dict[str, Json](), 0
         while not is_ending():
             for name, value in (await watcher.state()).items():
                 if name not in sent or sent[name] != value:

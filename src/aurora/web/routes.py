@@ -10,7 +10,7 @@ import asyncio
 import inspect
 import json
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -88,7 +88,7 @@ class Api:
                 logger.exception("%s failed", self.path)
                 hint = "the log of Aurora has the details"
                 return refuse(500, "Aurora could not answer this", hint)
-            return answered if isinstance(answered, Response) else _json(answered)
+            return answered if isinstance(answered, Response) else JSONResponse(answered)
 
         return Route(self.path, answer, methods=[self.method])
 
@@ -96,13 +96,15 @@ class Api:
         """The operation as OpenAPI has it."""
         words = inspect.getdoc(self.view) or ""
         summary, _, description = words.partition("\n\n")
-        schemas = {name: _schema(type_) for name, (type_, _) in self.parameters.items()}
+        schemas = {name: _schema(each) for name, (each, _) in self.parameters.items()}
         needed = [name for name, (_, default) in self.parameters.items() if default is _MISSING]
+        is_binary = get_type_hints(self.view)["return"] is Response
+        type_ = "application/octet-stream" if is_binary else "application/json"
         described: dict[str, Json] = {
             "summary": " ".join(summary.split()),
             "operationId": self.view.__name__,
             "responses": {
-                "200": {"description": "The answer", "content": {"application/json": {}}},
+                "200": {"description": "The answer", "content": {type_: {}}},
                 "default": {"description": "An error", "content": {"application/json": {
                     "schema": {"$ref": "#/components/schemas/Error"}}}},
             },
@@ -126,9 +128,15 @@ class Api:
         return described
 
 
-def describe_all(table: list[Api], version: str) -> dict[str, Json]:
-    """The description of the whole API, as OpenAPI 3.1."""
-    paths: dict[str, dict[str, Json]] = {}
+def describe_all(
+    table: Sequence[Api], version: str, *, streams: Mapping[str, str]
+) -> dict[str, Json]:
+    """The description of the whole API, as OpenAPI 3.1. `streams` are events without end."""
+    paths: dict[str, dict[str, Json]] = {
+        path: {"get": {"summary": words, "responses": {"200": {"description": "Events",
+            "content": {"text/event-stream": {}}}}}}
+        for path, words in streams.items()
+    }  # fmt: skip
     for api in table:
         path = api.path.replace(":path}", "}")
         paths.setdefault(path, {})[api.method.lower()] = api.describe()
@@ -184,7 +192,3 @@ def _status_of(error: AuroraError) -> int:
     if isinstance(error, (ChunkNotFoundError, NoMemoryError)):
         return 404
     return 503 if isinstance(error, StoreBusyError) else 400
-
-
-def _json(value: Json) -> Response:
-    return JSONResponse(value)

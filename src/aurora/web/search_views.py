@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, replace
 from time import perf_counter
+from typing import cast
 
 from aurora.display.records import Source, chunk_text_record, search_record
 from aurora.engine.own_lines import as_whole, read_chunk_text
@@ -48,15 +49,10 @@ def search(
     )
     source = Source(opened.name, opened.root, opened.indexed_at if opened.exists else None)
     record = search_record(shown, source, now=now, context=_CONTEXT)
-    results = record["results"]
-    assert isinstance(results, list)  # noqa: S101 - it was just made so
-    record["results"] = [
-        {**row, "confidence": result.relevance}
-        for row, result in zip(results, shown.results, strict=True)
-        if isinstance(row, dict)
-    ]
+    rows = zip(cast("list[dict[str, Json]]", record["results"]), shown.results, strict=True)
     return {
         **record,
+        "results": [{**row, "confidence": result.relevance} for row, result in rows],
         "parsed": {
             "words": parse_query(q, now=now).words,
             "filters": [dict(each._asdict()) for each in list_filters(q, now=now)],

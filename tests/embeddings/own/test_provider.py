@@ -23,8 +23,9 @@ TEXTS = ["parsing the config", "用户认证", "", "x" * 5000, "parsing  the\nco
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return make_model(tmp_path)
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Never the same twice: a process keeps the model of a folder that it has opened."""
+    return make_model(tmp_path_factory.mktemp("model"))
 
 
 def provider(folder: Path, model: str = "") -> AuroraProvider:
@@ -77,9 +78,9 @@ def test_a_vector_may_be_cut_short(folder: Path) -> None:
     assert short[0] @ short[4] == pytest.approx(1.0)
 
 
-def test_many_threads_get_what_one_gets(folder: Path) -> None:
+def test_many_threads_get_what_one_gets(folder: Path, tmp_path: Path) -> None:
     texts = [f"question number {number} about files" for number in range(50)]
-    one, fresh = provider(folder).embed_batch(texts), provider(folder)
+    one, fresh = provider(folder).embed_batch(texts), provider(make_model(tmp_path))
     found = together(8, lambda: fresh.embed_batch(texts))
     assert len(found) == 8
     for vectors in found:

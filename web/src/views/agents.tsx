@@ -4,6 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import { ApiError, api } from "../api";
 import { addressOf, copy, navigate, useAddress, useAnswer, useGeneration } from "../hooks";
 import { Link } from "../parts/link";
+import { inDigits } from "../parts/numbers";
 import { Empty, Problem } from "../parts/state";
 import { minuteOf } from "../parts/time";
 import type { Call, Moment, Recall, Savings } from "../types";
@@ -233,10 +234,10 @@ function Summary({ savings }: { savings: Savings }) {
                 <td>
                   {line.door} {line.what}
                 </td>
-                <td class="count">{line.calls.toLocaleString("en")}</td>
-                <td class="count">{line.answered.toLocaleString("en")}</td>
-                <td class="count">{line.tokens.toLocaleString("en")}</td>
-                <td class="count">{Math.round(line.median_ms).toLocaleString("en")}</td>
+                <td class="count">{inDigits(line.calls)}</td>
+                <td class="count">{inDigits(line.answered)}</td>
+                <td class="count">{inDigits(line.tokens)}</td>
+                <td class="count">{inDigits(Math.round(line.median_ms))}</td>
                 <td class={line.errors ? "count bad" : "count"}>{line.errors}</td>
               </tr>
             ))}
@@ -244,8 +245,8 @@ function Summary({ savings }: { savings: Savings }) {
         </table>
       </div>
       <p class="muted small" title={savings.method}>
-        {savings.given_tokens.toLocaleString("en")} tokens were given to agents. Reading the named files whole would take{" "}
-        {savings.whole_file_tokens.toLocaleString("en")}, an estimate from above.
+        {inDigits(savings.given_tokens)} tokens were given to agents. Reading the named files whole would take{" "}
+        {inDigits(savings.whole_file_tokens)}, an estimate from above.
       </p>
     </>
   );

@@ -4,10 +4,10 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/ho
 import { api } from "../api";
 import { addressOf, navigate, useAddress, useAnswer } from "../hooks";
 import { Link } from "../parts/link";
+import { count, inBytes, inDigits } from "../parts/numbers";
 import { Empty, Problem } from "../parts/state";
 import { ago, dayOf } from "../parts/time";
 import { amount, findNode, HEAD, layOut, makeTree, type Measure, type Node, type Rectangle, STEPS, stepsFor } from "../treemap";
-import { inBytes } from "./health";
 
 const MEASURES: { [measure in Measure]: { label: string; low: string; high: string } } = {
   use: { label: "Use", low: "never opened", high: "opened often" },
@@ -176,8 +176,6 @@ function Tile({ rectangle, index, step }: { rectangle: Rectangle; index: number;
   );
 }
 
-const count = (value: number, name: string): string => `${value.toLocaleString("en")} ${name}${value === 1 ? "" : "s"}`;
-
 function describe(node: Node): string {
   const changed = node.changed ? `, changed ${ago(new Date(node.changed * 1000))}` : "";
   const facts = [inBytes(node.bytes), count(node.chunks, "chunk"), count(node.uses, "use"), count(node.commits, "commit")];
@@ -186,9 +184,9 @@ function describe(node: Node): string {
 
 const COLUMNS: [label: string, value: (node: Node) => number, text: (node: Node) => string][] = [
   ["Size", (node) => node.bytes, (node) => inBytes(node.bytes)],
-  ["Chunks", (node) => node.chunks, (node) => node.chunks.toLocaleString("en")],
-  ["Uses", (node) => node.uses, (node) => node.uses.toLocaleString("en")],
-  ["Commits", (node) => node.commits, (node) => node.commits.toLocaleString("en")],
+  ["Chunks", (node) => node.chunks, (node) => inDigits(node.chunks)],
+  ["Uses", (node) => node.uses, (node) => inDigits(node.uses)],
+  ["Commits", (node) => node.commits, (node) => inDigits(node.commits)],
   ["Changed", (node) => node.changed ?? 0, (node) => (node.changed ? dayOf(new Date(node.changed * 1000).toISOString()) : "")],
 ];
 
@@ -232,7 +230,7 @@ function FolderTable({ folder, onOpen }: { folder: Node; onOpen: (path: string) 
           ))}
         </tbody>
       </table>
-      {rows.length > ROWS && <p class="muted">{(rows.length - ROWS).toLocaleString("en")} more are smaller.</p>}
+      {rows.length > ROWS && <p class="muted">{inDigits(rows.length - ROWS)} more are smaller.</p>}
     </div>
   );
 }

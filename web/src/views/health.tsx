@@ -4,19 +4,11 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { ApiError, api } from "../api";
 import { useAnswer, useGeneration, useRun } from "../hooks";
+import { count, inBytes, inDigits, percent } from "../parts/numbers";
 import { Problem } from "../parts/state";
 import { Time } from "../parts/time";
 import type { Finding, Health as HealthAnswer, SelfCheck, Stats } from "../types";
 import "./health.css";
-
-const number = (value: number): string => value.toLocaleString("en");
-
-/** `42.8 MiB` */
-export function inBytes(bytes: number): string {
-  const units = ["bytes", "KiB", "MiB", "GiB", "TiB"];
-  const step = bytes < 1024 ? 0 : Math.min(units.length - 1, Math.floor(Math.log2(bytes) / 10));
-  return step ? `${(bytes / 1024 ** step).toFixed(1)} ${units[step]}` : `${bytes} bytes`;
-}
 
 export function Health() {
   const health = useAnswer(api.health, [useGeneration(), useRun() === null]);
@@ -39,7 +31,7 @@ export function Health() {
 function RunAtWork() {
   const run = useRun();
   if (!run) return null;
-  const done = run.total ? `${number(run.done)} of ${number(run.total)}` : number(run.done);
+  const done = run.total ? `${inDigits(run.done)} of ${inDigits(run.total)}` : inDigits(run.done);
   return (
     <section aria-label="Index run" class="running">
       <p>
@@ -89,21 +81,23 @@ function MemoryFacts({ name, stats }: { name: string; stats: Stats }) {
       <p class="muted small path">{stats.path}</p>
       <dl class="facts">
         <Fact name="Holds">
-          {number(stats.chunks)} chunks of {number(stats.files)} files, {inBytes(stats.bytes)}
+          {count(stats.chunks, "chunk")}{stats.files > 0 && ` of ${count(stats.files, "file")}`}, {inBytes(stats.bytes)}
         </Fact>
-        <Fact name="Indexed">
-          <Time at={stats.indexed_at} />
-        </Fact>
-        <Fact name="Files">
-          <span class={changed ? "warn" : ""}>
-            {changed === null ? "unknown" : changed ? `${number(changed)} changed since` : "none changed since"}
-          </span>
-        </Fact>
+        {stats.indexed_at && (
+          <Fact name="Indexed">
+            <Time at={stats.indexed_at} />
+          </Fact>
+        )}
+        {changed !== null && (
+          <Fact name="Files">
+            <span class={changed ? "warn" : "good"}>{changed ? `${inDigits(changed)} changed since` : "none changed since"}</span>
+          </Fact>
+        )}
         <Fact name="Keyword index">
           <span class={stats.index.current ? "good" : "warn"}>{INDEX_STATES[stats.index.state] ?? stats.index.state}</span>
         </Fact>
         <Fact name="Vectors">
-          {stats.embedder ? `${number(stats.embedded)} of ${number(stats.chunks)}, ${stats.embedder.name}` : "none"}
+          {stats.embedder ? `${inDigits(stats.embedded)} of ${inDigits(stats.chunks)}, ${stats.embedder.name}` : "none"}
         </Fact>
       </dl>
       {kinds.length > 0 && <Kinds kinds={kinds} />}
@@ -130,7 +124,7 @@ function Kinds({ kinds }: { kinds: [string, number][] }) {
         {kinds.map(([kind, count]) => (
           <tr key={kind}>
             <th scope="row">{kind}</th>
-            <td class="count">{number(count)}</td>
+            <td class="count">{inDigits(count)}</td>
             <td class="length" aria-hidden="true">
               <span style={{ width: `${(100 * count) / most}%` }} />
             </td>
@@ -235,16 +229,14 @@ function SelfCheckSection() {
   );
 }
 
-const percent = (share: number): string => `${(100 * share).toFixed(0)} %`;
-
 function Checked({ result }: { result: SelfCheck }) {
   return (
     <div class="checked">
       <Reliability bins={result.bins} />
       <div>
         <p class={result.ok ? "good" : "bad"} aria-live="polite">
-          {result.ok ? "Every check passed" : "A check failed"}: {number(result.questions)} questions,{" "}
-          {number(result.foreign)} of another project.
+          {result.ok ? "Every check passed" : "A check failed"}: {count(result.questions, "question")}
+          {result.foreign > 0 && `, ${inDigits(result.foreign)} of another project`}.
         </p>
         <table>
           <thead>
@@ -259,7 +251,7 @@ function Checked({ result }: { result: SelfCheck }) {
             {Object.entries(result.kinds).map(([kind, { asked, first, in_five }]) => (
               <tr key={kind}>
                 <td>{kind}</td>
-                <td class="count">{number(asked)}</td>
+                <td class="count">{inDigits(asked)}</td>
                 <td class="count">{percent(first)}</td>
                 <td class="count">{percent(in_five)}</td>
               </tr>
@@ -290,24 +282,25 @@ function Checked({ result }: { result: SelfCheck }) {
 }
 
 const SIDE = 240;
-const EDGE = 34;
+const EDGE = 34; // for the numbers at the left and below
+const TOP = 14; // for the half of a circle
 
 /** How often a score is right. On the diagonal a score of 0.8 is right in eight of ten cases. */
 function Reliability({ bins }: { bins: SelfCheck["bins"] }) {
   const most = Math.max(1, ...bins.map((bin) => bin.rows));
   const x = (share: number) => EDGE + share * SIDE;
-  const y = (share: number) => 8 + (1 - share) * SIDE;
+  const y = (share: number) => TOP + (1 - share) * SIDE;
   const label = bins.map((bin) => `score ${bin.score.toFixed(2)}: right ${percent(bin.right)} of ${bin.rows}`).join("; ");
   return (
     <figure class="reliability">
-      <svg viewBox={`0 0 ${SIDE + EDGE + 8} ${SIDE + EDGE + 8}`} role="img" aria-label={`Reliability: ${label}`}>
+      <svg viewBox={`0 0 ${SIDE + EDGE + TOP} ${SIDE + EDGE + TOP}`} role="img" aria-label={`Reliability: ${label}`}>
         {[0, 0.25, 0.5, 0.75, 1].map((share) => (
           <g key={share}>
             <line x1={x(0)} x2={x(1)} y1={y(share)} y2={y(share)} />
             <text x={EDGE - 6} y={y(share) + 4} text-anchor="end">
               {share}
             </text>
-            <text x={x(share)} y={SIDE + 24} text-anchor="middle">
+            <text x={x(share)} y={y(0) + 16} text-anchor="middle">
               {share}
             </text>
           </g>

@@ -6,6 +6,7 @@ import { ApiError, api } from "../api";
 import { addressOf, navigate, say, useAddress, useAnswer, useGeneration } from "../hooks";
 import { inHundredths } from "../parts/bars";
 import { Dialog } from "../parts/dialog";
+import { count } from "../parts/numbers";
 import { Empty, Problem } from "../parts/state";
 import { minuteOf, Time } from "../parts/time";
 import type { Lesson, LessonHistory, Start } from "../types";
@@ -102,17 +103,19 @@ function Entry({ lesson, can, onAction }: EntryProps) {
   const text = withoutHeading(lesson);
   const hasPast = lesson.replaces.length > 0 || lesson.replaced_by !== null;
   return (
-    <li class={`lesson ${lesson.state}`} id={lesson.id}>
+    <li class={`entry ${lesson.state}`} id={lesson.id}>
       {text.startsWith(lesson.title) || <h2>{lesson.title}</h2>}
       <p class="plain">{text}</p>
       <p class="about muted">
         <span>{lesson.kind}</span>
         {lesson.score !== null && <Success score={lesson.score} tries={lesson.tries} />}
-        {lesson.remarks.map((remark) => (
-          <span key={remark} class="warn">
-            {remark}
-          </span>
-        ))}
+        {lesson.remarks
+          .filter((remark) => !remark.startsWith("replace")) // its versions tell
+          .map((remark) => (
+            <span key={remark} class="warn">
+              {remark}
+            </span>
+          ))}
         {lesson.at && <Time at={lesson.at} />}
         {lesson.who && <span>{lesson.who}</span>}
         <span>{lesson.memory}</span>
@@ -263,12 +266,12 @@ function ForgetDialog({ lesson, ...props }: DialogProps & { lesson: Lesson }) {
   const preview = useAnswer(() => api.previewForget(lesson.id), [lesson.id]);
   const forget = async () => {
     const { forgotten } = await api.forget(lesson.id);
-    return forgotten === 1 ? "Forgot 1 chunk." : `Forgot ${forgotten} chunks.`;
+    return `Forgot ${count(forgotten, "chunk")}.`;
   };
   return (
     <Dialog title="Forget" onClose={props.onClose}>
       <Form label="Forget" danger busy={busy || !preview.value} error={error ?? preview.error} onSubmit={() => run(forget)}>
-        <blockquote class="plain">{nameOf(lesson)}</blockquote>
+        <blockquote class="plain">{lesson.text}</blockquote>
         <ul class="what">
           {preview.value?.what.map((sentence) => (
             <li key={sentence}>{sentence}</li>

@@ -1,9 +1,10 @@
-// Every chunk as a point, near to what means the like. The results of a query are lit up.
+// Every chunk as a point, near to those of similar meaning. The results of a query are lit up.
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { api } from "../api";
 import { addressOf, navigate, useAddress, useAnswer, useTheme } from "../hooks";
 import { Link } from "../parts/link";
+import { inDigits } from "../parts/numbers";
 import { Empty, Problem } from "../parts/state";
 import type { FullChunk, MapPoints } from "../types";
 
@@ -246,7 +247,7 @@ function Scatter({ points, lit }: { points: Points; lit: number[] }) {
           role="img"
           tabIndex={0}
           data-keys
-          aria-label={`${points.kinds.length.toLocaleString("en")} chunks by meaning. Arrows move, + and - zoom, 0 shows all.`}
+          aria-label={`${inDigits(points.kinds.length)} chunks by meaning. Arrows move, + and - zoom, 0 shows all.`}
           onKeyDown={onKeyDown}
           onDblClick={() => chunk && navigate(addressOf("/", { q: chunk.name || chunk.id, id: chunk.id, memory: chunk.memory }))}
         />
@@ -268,7 +269,7 @@ function Scatter({ points, lit }: { points: Points; lit: number[] }) {
             <Link href={addressOf("/", { q: chunk.name || chunk.id, id: chunk.id, memory: chunk.memory })}>{chunk.id}</Link> {chunk.kind}
           </>
         ) : (
-          `${points.kinds.length.toLocaleString("en")} chunks; what is near means the like`
+          `${inDigits(points.kinds.length)} chunks: those near each other have similar meanings`
         )}
       </figcaption>
     </figure>
@@ -332,17 +333,13 @@ function useMouse(
       latest.current.zoom(Math.exp(-event.deltaY / 400), ...place(event));
     };
     const up = () => (from = null);
-    element.addEventListener("pointerdown", down);
-    element.addEventListener("pointermove", move);
-    element.addEventListener("pointerup", up);
-    element.addEventListener("pointercancel", up);
-    element.addEventListener("wheel", wheel, { passive: false });
-    return () => {
-      element.removeEventListener("pointerdown", down);
-      element.removeEventListener("pointermove", move);
-      element.removeEventListener("pointerup", up);
-      element.removeEventListener("pointercancel", up);
-      element.removeEventListener("wheel", wheel);
-    };
+    const listeners = new AbortController();
+    const { signal } = listeners;
+    element.addEventListener("pointerdown", down, { signal });
+    element.addEventListener("pointermove", move, { signal });
+    element.addEventListener("pointerup", up, { signal });
+    element.addEventListener("pointercancel", up, { signal });
+    element.addEventListener("wheel", wheel, { signal, passive: false });
+    return () => listeners.abort();
   }, []);
 }

@@ -130,7 +130,7 @@ function Files({ names }: { names: string[] }) {
 const LABELS = /^(Asked|Answered|Thought|Edited): /;
 
 /** The parts of an exchange as the memory stores it; a paragraph without a label belongs to the part before. */
-export function partsOf(text: string): { label: string; text: string }[] {
+function partsOf(text: string): { label: string; text: string }[] {
   const parts: { label: string; text: string }[] = [];
   for (const paragraph of text.split("\n\n")) {
     const label = LABELS.exec(paragraph)?.[1];

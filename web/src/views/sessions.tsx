@@ -5,6 +5,7 @@ import { api } from "../api";
 import { addressOf, navigate, useAddress, useAnswer, useGeneration } from "../hooks";
 import { Link } from "../parts/link";
 import { List } from "../parts/list";
+import { count } from "../parts/numbers";
 import { Empty, Problem } from "../parts/state";
 import { dayOf, minuteOf } from "../parts/time";
 import type { Session, Start } from "../types";
@@ -93,7 +94,7 @@ function NoSessions({ filtered }: { filtered: boolean }) {
 const endOf = (session: Session): string | null => session.ended ?? session.started;
 
 /** Sessions, with the day before the first of each. */
-export function byDay(sessions: Session[]): (string | Session)[] {
+function byDay(sessions: Session[]): (string | Session)[] {
   let day = "";
   return sessions.flatMap((session) => {
     const end = endOf(session);
@@ -113,7 +114,7 @@ function Row({ session }: { session: Session }) {
       <span class="about muted">
         {end && <span>{minuteOf(end)}</span>}
         <span class="agent">{session.agent}</span>
-        <span>{session.exchanges === 1 ? "1 exchange" : `${session.exchanges} exchanges`}</span>
+        <span>{count(session.exchanges, "exchange")}</span>
         {session.parent && <span>by another session</span>}
         <span class="where">{where}</span>
       </span>
