@@ -26,7 +26,7 @@ FLOORS = {
     "types": 0, "report_types": 0, "errors": 0, "text": 0, "files": 0, "globs": 0, "redaction": 0,
     "endpoints": 0, "endpoint_client": 0, "concurrency": 0, "packing": 0,
     "session_facts": 0, "marks": 0, "given": 0, "usage_log": 0, "platforms": 0,
-    "package_manager": 0,
+    "package_manager": 0, "quick_classes": 0, "lazy_patterns": 0, "trail_types": 0,
 }  # fmt: skip
 
 # Floors 2 to 4 may know what a store promises, but not which one it is.

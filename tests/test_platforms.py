@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import os
+import platform
 import signal
 import subprocess
 import sys
@@ -180,3 +181,11 @@ def test_a_loop_hears_signals_except_on_windows(on: Any, system: str, calls: int
         return heard
 
     assert len(asyncio.run(hear())) == calls
+
+
+def test_windows_has_no_child_to_leave_work_to(on: Any) -> None:
+    assert on("win32").leave_to_child() is False
+
+
+def test_the_kind_of_processor_is_that_of_the_standard_library(on: Any) -> None:
+    assert {on(system).processor_kind() for system in SYSTEMS} == {platform.machine()}

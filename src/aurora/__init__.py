@@ -40,10 +40,10 @@ if TYPE_CHECKING:
     from aurora.indexing.import_export import Writer
     from aurora.indexing.indexer import IndexReport
     from aurora.indexing.provenance import Provenance
-    from aurora.report_types import CommandRun, Fixes, How, Mend, Why, WhyEntry
     from aurora.session_facts import SessionFacts
     from aurora.sources.watch import Stop
     from aurora.stores.base import Embedder
+    from aurora.trail_types import CommandRun, Fixes, How, Mend, Why, WhyEntry
     from aurora.types import (
         Chunk,
         ChunkHistory,
@@ -89,7 +89,7 @@ __all__ = [
 ]  # fmt: skip
 # The modules that define these names, in the order in which they import each other.
 _MODULES = (
-    "errors", "session_facts", "types", "report_types", "config", "stores.base",
+    "errors", "session_facts", "types", "trail_types", "config", "stores.base",
     "embeddings.base", "engine.memory", "sources.watch", "indexing.documents",
     "indexing.embedding", "indexing.export_format", "indexing.freshness",
     "indexing.import_export", "indexing.indexer", "indexing.provenance", "engine.entries",

@@ -11,7 +11,6 @@ from __future__ import annotations
 import errno
 import glob
 import os
-import re
 import stat
 import threading
 from collections.abc import Collection, Iterator
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from aurora.errors import UnsafeFolderError
+from aurora.lazy_patterns import lazy_pattern
 from aurora.platforms import effective_user, is_running, set_mode, sync_folder
 
 OWNER_ONLY = 0o600
@@ -33,7 +33,7 @@ _NO_FOLLOW = sum(
 _NO_FOLLOW_FOLDER = os.O_RDONLY | _NO_FOLLOW | getattr(os, "O_DIRECTORY", 0)
 _HARD_LINK, _FOREIGN = "has a second name (a hard link)", "belongs to another user"
 _SUBFOLDERS = ("indexes",)  # of a memory's folder; their files are checked as well
-_SCRATCH = re.compile(r"(?:\.[0-9]+)?\.(?P<process>[0-9]+)\.tmp")  # after a file's name
+_SCRATCH = lazy_pattern(r"(?:\.[0-9]+)?\.(?P<process>[0-9]+)\.tmp")  # after a file's name
 _creating = threading.Lock()
 _MANY_WORDS = 500  # each word is searched in some megabytes of logs
 

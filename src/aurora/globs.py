@@ -13,7 +13,8 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import groupby
-from typing import NamedTuple
+
+from aurora.quick_classes import NamedTuple
 
 LONGEST_GLOB = 1024  # characters; matching takes at most this many steps per character of a path
 

@@ -13,9 +13,11 @@ from enum import Enum
 from pathlib import Path
 from shlex import quote
 
+from aurora.lazy_patterns import lazy_pattern
+
 NAME = "aurora-memory"
-_EPHEMERAL = re.compile(r"(archive|builds|environments)-v\d+")  # folders of uv's cache
-_EXTRAS = re.compile(r"\[([^\]]*)\]")
+_EPHEMERAL = lazy_pattern(r"(archive|builds|environments)-v\d+")  # folders of uv's cache
+_EXTRAS = lazy_pattern(r"\[([^\]]*)\]")
 
 
 class Installer(Enum):

@@ -13,7 +13,9 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO
+
+from aurora.quick_classes import NamedTuple
 
 if sys.platform == "win32":
     import msvcrt
@@ -110,6 +112,32 @@ def follows_whole_trees() -> bool:
 
 
 # Processes
+
+
+def processor_kind() -> str:
+    """The processor's family, as `platform.machine` names it."""
+    if sys.platform == "win32":
+        import platform  # noqa: PLC0415 - a start should not wait for it
+
+        return platform.machine()
+    else:
+        return os.uname().machine
+
+
+def leave_to_child() -> bool:
+    """Start a child that goes on from here, outlives the program that waits for this process, and
+    holds none of its pipes. True in this process; False in the child, and where none starts."""
+    if sys.platform == "win32":
+        return False
+    else:
+        with suppress(OSError):
+            if os.fork():
+                return True
+            os.setsid()
+            nothing = os.open(os.devnull, os.O_RDWR)
+            for stream in range(3):
+                os.dup2(nothing, stream)
+        return False
 
 
 def is_running(process: int) -> bool:

@@ -17,8 +17,9 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
 
+from aurora.lazy_patterns import lazy_pattern
+from aurora.quick_classes import NamedTuple
 from aurora.text import compiled, pluralize
 from aurora.types import Json
 
@@ -284,20 +285,20 @@ _HINTS = tuple(dict.fromkeys(hint for place in PLACES for hint in place.hints))
 MARK = "[redacted:"
 _MIN_ENTROPY = 2.75  # bits per character: English words have fewer
 _SHORT = 12  # characters: entropy of a shorter value means little
-_LETTERS = re.compile(r"[A-Za-z]{16,}={0,2}")  # values this long need no digit
+_LETTERS = lazy_pattern(r"[A-Za-z]{16,}={0,2}")  # values this long need no digit
 _MIN_DIFFERENT = 6  # characters, in a short value
-_PLACEHOLDER = re.compile(
+_PLACEHOLDER = lazy_pattern(
     "password|passwd|pass|pwd|secret|token|credential|default|example|sample|changeme|change|dummy"
     "|value|admin|login|guest|hello|world|user|test|fake|demo|your|here|name|root|none|null|true"
     "|false|text|data|auth|hmac|sha|aes|rsa|api|key|new|old|the|foo|bar|baz|abc|my|id|x|s(?![a-z])"
 )
 # References that a program replaces.
-_REFERENCE = re.compile(
+_REFERENCE = lazy_pattern(
     r"\$[{(]|\{[{%]|%[(s]|://|^\$(?:[A-Za-z_]+|[A-Z0-9_]+)$|^[A-Z]+(?:_[A-Z]+)+$"
     r"|^[\w.$]+\[[\d:-]+\]$|^[.~]?/[\w.-]+/[\w./-]{0,20}$|^arn:|^ENC\["
 )
 # The hundred most common letter pairs of English: random letters have few of them.
-_WORD = re.compile(r"[A-Z]?[a-z]{2,}|[A-Z]{3,}")
+_WORD = lazy_pattern(r"[A-Z]?[a-z]{2,}|[A-Z]{3,}")
 _COMMON = (
     "ab ac ad ai al am an ar as at ba ca ce ch co ct da de di ea ec ed el em en er es et ex fi"
     " fo ge ha he ia ic id ie ig il im in io is it la ld le li ll lo ma me mi mo mp na nc nd ne"
@@ -342,10 +343,10 @@ def _is_readable(word: str) -> bool:
 
 # The redactor
 
-_PEM_BEGIN = re.compile(r"-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----")
-_PEM_END = re.compile(r"-----END (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----")
-_PEM_LINE = re.compile(r"[\s\"'+]*[\w+/=:,. -]{0,120}[\s\"'\\+,]*")  # base64, or a header
-_PEM_TEXT = re.compile(r"[A-Za-z0-9+/]{16}")  # not in prose that mentions a key
+_PEM_BEGIN = lazy_pattern(r"-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----")
+_PEM_END = lazy_pattern(r"-----END (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----")
+_PEM_LINE = lazy_pattern(r"[\s\"'+]*[\w+/=:,. -]{0,120}[\s\"'\\+,]*")  # base64, or a header
+_PEM_TEXT = lazy_pattern(r"[A-Za-z0-9+/]{16}")  # not in prose that mentions a key
 _MAX_PEM_LINES = 400  # hidden after a beginning without an end
 _PRIVATE_KEY, _SECRET = "private key", "secret"
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import NamedTuple
+
+from aurora.lazy_patterns import lazy_pattern
+from aurora.quick_classes import NamedTuple
 
 SESSION = "session"  # the value of `metadata.source`
+TALK = (SESSION, "conversation")  # the values of chunks that are talk
 AGENT_MEMORY = "agent-memory"  # the document type of the files in which agents remember
 _SHORT = 20  # characters of an id that is no UUID: other ids begin with a word and the time
 _SHORT_UUID = {"7": 13}  # a UUID of version 7 begins with its time, to the millisecond
-_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-([0-9a-f])[0-9a-f]{3}-[0-9a-f-]{17}")
+_UUID = lazy_pattern(r"[0-9a-f]{8}-[0-9a-f]{4}-([0-9a-f])[0-9a-f]{3}-[0-9a-f-]{17}")
 
 
 class SessionFacts(NamedTuple):

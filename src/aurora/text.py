@@ -18,10 +18,12 @@ from datetime import UTC, datetime
 from functools import cache, lru_cache
 from pathlib import PurePosixPath
 from string import ascii_lowercase, ascii_uppercase, digits
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import Stemmer  # type: ignore[import-not-found]
 
+from aurora.lazy_patterns import lazy_pattern
+from aurora.quick_classes import NamedTuple
 from aurora.types import Chunk, Kind
 
 TOKENIZER_VERSION = 1  # raise it when a text gives other tokens: indexes are then rebuilt
@@ -46,13 +48,13 @@ CJK = (
     "\u1100-\u11ff\u3005\u3007\u3040-\u318f\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
     "\uac00-\ud7a3\uf900-\ufaff\uff66-\uff9d\U00020000-\U000323af"
 )
-_DATE = re.compile(r"(?<![0-9])[0-9]{4}-[0-9]{2}-[0-9]{2}(?![0-9])")
+_DATE = lazy_pattern(r"(?<![0-9])[0-9]{4}-[0-9]{2}-[0-9]{2}(?![0-9])")
 _COMPOUND = rf"[\w{_MARKS}]+(?:[.@][\w{_MARKS}]+)*"
 _UNSPACED_RUN, _CJK_LETTER = f"([{_UNSPACED}]+)", f"[{CJK}]"
 # Slices that end before a character that does not combine, where there is one.
 _APART, _UP_TO_SLICE = r"\0-\x7f\u4e00-\u9fff", f"{{1,{_SLICE}}}"
 _SLICES = rf"(?s:.{_UP_TO_SLICE}(?=[{_APART}]|\Z)|[{_APART}]?[^{_APART}]{_UP_TO_SLICE})"
-_ASCII_COMPOUND = re.compile(r"\w+(?:[.@]\w+)*", re.ASCII)
+_ASCII_COMPOUND = lazy_pattern(r"\w+(?:[.@]\w+)*", re.ASCII)
 _ASCII_SHAPE = str.maketrans(
     ascii_uppercase + ascii_lowercase + digits, "A" * 26 + "a" * 26 + "0" * 10
 )
@@ -65,7 +67,8 @@ _PIECE = (
 # ASCII letters only, like the stores' index of names.
 _SPELLING = str.maketrans(ascii_uppercase, ascii_lowercase, "_- ")
 _SPELLING_BYTES = bytes.maketrans(ascii_uppercase.encode(), ascii_lowercase.encode())
-_PART = re.compile("A+(?!a)0*|A?a+0*|0+")  # matches the shape of a word: HTTPServer2 is AAAAAaaaaa0
+# It matches the shape of a word: HTTPServer2 is AAAAAaaaaa0.
+_PART = lazy_pattern("A+(?!a)0*|A?a+0*|0+")
 
 
 def tokenize(text: str) -> list[str]:
@@ -242,7 +245,7 @@ AS_WRITTEN = 0.4  # weight of a word as written in a query; its stem has the res
 JOINING = 0.3  # weight of a stop word, or of a programming language's name
 SHORTEST = 48  # terms: BM25 gives no advantage to shorter texts
 
-_STEMMED = re.compile("[a-z]{3,}")
+_STEMMED = lazy_pattern("[a-z]{3,}")
 _stemmer, _stemming = Stemmer.Stemmer("english", 0), threading.Lock()  # it is not thread-safe
 # Lucene's stop words, with pronouns, question words and auxiliary verbs.
 _JOINING = frozenset(
@@ -334,8 +337,8 @@ _BEGINNING, _LONG = 120, 200  # characters; a text shorter than _LONG needs no b
 _SUMMARY = 600  # characters of a summary
 # A docstring in the first lines, or a leading comment. Possessive quantifiers keep a text of stars
 # or spaces linear.
-_DOCSTRING = re.compile(r'[^\n]*(?:\n[^\n]*){0,12}?"""(.*?)"""', re.DOTALL)
-_COMMENT = re.compile(
+_DOCSTRING = lazy_pattern(r'[^\n]*(?:\n[^\n]*){0,12}?"""(.*?)"""', re.DOTALL)
+_COMMENT = lazy_pattern(
     r"\s*+(?:/\*++(?:(?<=\*\*)/|(.*?)\*/)|((?:[ \t]*+(?://++!?|#++|--)[^\n]*+\n)+))", re.DOTALL
 )
 

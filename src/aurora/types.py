@@ -6,14 +6,14 @@ All are frozen. `report_types` has those of health checks, evaluations and model
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from math import isnan
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
-from aurora.session_facts import SESSION, SessionFacts, read_session_facts
+from aurora.quick_classes import NamedTuple, dataclass, field
+from aurora.session_facts import SESSION, TALK, SessionFacts, read_session_facts
 
 Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
 
@@ -120,6 +120,11 @@ class Chunk:
     def is_recorded(self) -> bool:
         """True for what a person or an agent told the memory: lessons and documents."""
         return is_recorded(self.kind, self.metadata.get("source"))
+
+    @property
+    def is_talk(self) -> bool:
+        """True for what people and agents said in sessions and conversation logs."""
+        return self.metadata.get("source") in TALK
 
     @property
     def telling_path(self) -> str:
@@ -299,7 +304,7 @@ class Criteria:
     until: datetime | None = None
 
     def __bool__(self) -> bool:
-        return any(getattr(self, item.name) for item in fields(self))
+        return any(getattr(self, name) for name in self.__match_args__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -382,6 +387,9 @@ class Ranking(NamedTuple):
     signal: str
     hits: tuple[Hit, ...]
     ceiling: float = 1.0
+
+
+LESSON = "lesson"  # the contribution that raises a lesson to the score of its place
 
 
 class Contribution(NamedTuple):

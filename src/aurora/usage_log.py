@@ -12,19 +12,18 @@ import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 from aurora.files import make_folder, open_file, read_file
 from aurora.platforms import lock
+from aurora.quick_classes import NamedTuple
 
 _FILE, _OLDER = "calls.jsonl", "calls.jsonl.1"
 _LONGEST_WORD = 40  # characters of what a caller names
 _MOST_BYTES = 1_000_000  # of each of the two files: about 6,000 calls
 
 
-@dataclass(frozen=True, slots=True)
-class UsageRecord:
+class UsageRecord(NamedTuple):
     """One call of a hook or of a tool. Only names of ours and numbers."""
 
     time: float  # seconds since 1970
@@ -52,7 +51,7 @@ def write_usage(home: Path, record: UsageRecord) -> None:
     with suppress(OSError):
         if not folder.is_dir():
             make_folder(folder)
-        known = {name: value for name, value in asdict(record).items() if value not in ("", 0)}
+        known = {name: value for name, value in record._asdict().items() if value not in ("", 0)}
         line = json.dumps(known, separators=(",", ":")).encode() + b"\n"
         with open_file(folder / _FILE, "ab") as stream:
             stream.write(line)
@@ -78,7 +77,7 @@ def _rotate(folder: Path) -> None:
 
 def read_usage(home: Path) -> Iterator[UsageRecord]:
     """The calls of the log, the oldest first. What is no record is left out."""
-    kinds = {field.name: type(getattr(_EMPTY, field.name)) for field in fields(UsageRecord)}
+    kinds = {name: type(value) for name, value in _EMPTY._asdict().items()}
     for name in (_OLDER, _FILE):
         lines = b""
         with suppress(OSError):
@@ -98,7 +97,7 @@ def _read_line(line: bytes, kinds: dict[str, type]) -> UsageRecord | None:
         return None
     if not isinstance(values, dict) or not {"time", "door"} <= values.keys():
         return None
-    usual = asdict(_EMPTY)
+    usual = _EMPTY._asdict()
     for name, kind in kinds.items():
         value = values.get(name, usual[name])
         usual[name] = value if isinstance(value, kind) else usual[name]

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from aurora.hooks.agents import AGENTS, Occasion, read_event
+from aurora.hooks.agents import read_event
+from aurora.hooks.occasions import EVENTS, Occasion
 from aurora.types import AT_START, Moment, Situation
 from tests.hooks.events import (
     COMMAND,
@@ -32,7 +33,7 @@ def named(sent: Sent) -> str:
 
 @pytest.mark.parametrize("sent", SENT, ids=named)
 def test_an_event_is_read(sent: Sent) -> None:
-    occasion = AGENTS[sent.agent].events[sent.event]
+    occasion = EVENTS[sent.agent][sent.event]
     event = read_event(occasion, sent.payload, str(FOLDER))
     assert event.session == SESSION
     assert event.follows is (sent.event in ENDS)
@@ -46,9 +47,7 @@ def situations(agent: str) -> list[Situation]:
         each
         for sent in SENT
         if sent.agent == agent
-        for each in read_event(
-            AGENTS[agent].events[sent.event], sent.payload, str(FOLDER)
-        ).situations
+        for each in read_event(EVENTS[agent][sent.event], sent.payload, str(FOLDER)).situations
     ]
     tools = [each for each in read if each.moment not in (Moment.START, Moment.PROMPT)]
     failures = [each for each in tools if each.moment is Moment.FAILURE]

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -10,6 +14,7 @@ import pytest
 from aurora.hooks.answering import HookRequest, answer_hook
 from aurora.types import READING, Json, Progress
 from aurora.usage_log import UsageRecord, read_usage
+from tests.cli.conftest import AUR
 from tests.sources.sessions.samples import CLAUDE, CODEX, make_home
 from tests.test_agent_sessions import open_memory, say, transcript
 
@@ -106,3 +111,26 @@ def test_beside_an_index_run_nothing_is_read(home: Path) -> None:
             tell(Progress(READING, 1, 2))
             assert stop(home).rows == 0
     assert stop(home).rows == 1
+
+
+def test_an_agent_does_not_wait_for_the_new_records(home: Path) -> None:
+    """Another process reads them, once: here it has to wait for the memory first."""
+    with open_memory(home) as memory:
+        memory.sessions.import_(["claude-code"])
+    say(transcript(home), "the basket blue")
+    environ = {**os.environ, "HOME": str(home), "AURORA_HOME": str(home / ".aurora")}
+    sent = {"session_id": CLAUDE, "transcript_path": str(transcript(home)), "cwd": str(home)}
+    with open_memory(home) as memory, memory.admin.store.alone():
+        done = subprocess.run(
+            [AUR, "hook", "claude-code", "Stop"],
+            input=json.dumps(sent),
+            env={**environ, "AURORA_HOOK_SECONDS": "60"},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert (done.stdout, done.stderr) == ("", "")
+        assert list(read_usage(home / ".aurora")) == []
+    while not (records := list(read_usage(home / ".aurora"))):
+        time.sleep(0.05)
+    assert [(record.moment, record.rows, record.error) for record in records] == [("follow", 1, "")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from aurora.hooks.agents import AGENTS
+from aurora.hooks.agents import FORMS
 from aurora.types import Moment
 from tests.hooks.conftest import LESSON, Shop, text_of
 from tests.hooks.events import COMMAND, ERROR, FILE, Sent, all_events
@@ -41,7 +41,7 @@ def in_session(sent: Sent, session: str) -> Sent:
 
 def test_lessons_come_with_their_file_and_their_command(shop: Shop) -> None:
     lessons = told(shop)
-    for agent in AGENTS:
+    for agent in FORMS:
         assert lessons["edit", agent] == {LESSON}
         assert lessons["failure", agent] == {ABOUT_COMMAND}
     before = {agent: known for (moment, agent), known in lessons.items() if moment == "command"}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import multiprocessing
 import time
-from dataclasses import replace
 from pathlib import Path
 
 from aurora.display.usage_table import UsageLine, render_savings, summarize
@@ -16,7 +15,7 @@ RECORD = UsageRecord(1_800_000_000.5, "hook", "codex", "Stop", "follow", 12, row
 
 
 def test_a_record_comes_back_as_it_was(tmp_path: Path) -> None:
-    failed = replace(RECORD, error="StoreError", tokens=7, left_out=2, whole=9)
+    failed = RECORD._replace(error="StoreError", tokens=7, left_out=2, whole=9)
     write_usage(tmp_path, RECORD)
     write_usage(tmp_path, failed)
     assert [*read_usage(tmp_path)] == [RECORD, failed]
@@ -63,9 +62,9 @@ def test_a_link_in_its_place_is_not_followed(tmp_path: Path) -> None:
 
 
 def test_calls_are_added_up_by_kind() -> None:
-    prompt = replace(RECORD, moment="prompt", tokens=100, milliseconds=10)
-    silent = replace(prompt, tokens=0, milliseconds=30)
-    unknown = replace(RECORD, moment="", error="UnknownEventError")
+    prompt = RECORD._replace(moment="prompt", tokens=100, milliseconds=10)
+    silent = prompt._replace(tokens=0, milliseconds=30)
+    unknown = RECORD._replace(moment="", error="UnknownEventError")
     tool = UsageRecord(1_800_000_001.0, "mcp", "", "search_code", tokens=50, whole=900)
     assert summarize([prompt, tool, silent, unknown]) == [
         UsageLine("hook", "no event", 1, 0, 0, 12, 1),
@@ -80,8 +79,8 @@ def test_calls_are_added_up_by_kind() -> None:
 
 def test_the_command_shows_a_memory_or_all_and_the_last_days(shop: Shop) -> None:
     assert shop.shell.ok("savings").startswith("No agent has asked yet")
-    here = replace(RECORD, time=time.time(), memory=memory_key(shop.folder / ".aurora"))
-    write_usage(shop.home, replace(RECORD, time=here.time - 100_000))
+    here = RECORD._replace(time=time.time(), memory=memory_key(shop.folder / ".aurora"))
+    write_usage(shop.home, RECORD._replace(time=here.time - 100_000))
     write_usage(shop.home, here)
 
     def calls(*words: str) -> int:

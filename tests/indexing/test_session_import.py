@@ -19,8 +19,8 @@ from aurora.config import SettingsFiles
 from aurora.indexing.session_import import Found, SessionImport, find_wanted, pieces_of
 from aurora.indexing.session_notes import Scope
 from aurora.redaction import Redactor
+from aurora.sources.reading import Skipped
 from aurora.sources.sessions.base import Exchange, Reading, Session
-from aurora.sources.walk import Skipped
 from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Chunk, ignore_events
 from tests.backends import in_a_file

@@ -11,7 +11,8 @@ import pytest
 
 from aurora.errors import SourceError
 from aurora.sources.git import list_files
-from aurora.sources.walk import Skipped, read_text, walk_files
+from aurora.sources.reading import Skipped
+from aurora.sources.walk import read_text, walk_files
 from tests.builders import write_tree
 from tests.sources.repository import make_repository
 

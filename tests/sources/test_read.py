@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from aurora.sources.walk import Skipped, is_binary, read_text
+from aurora.sources.reading import Skipped
+from aurora.sources.walk import is_binary, read_text
 from tests.builders import write_tree
 
 ALWAYS_UNREADABLE = Path("/proc/self/mem")  # even for root, who may read a file of mode 000

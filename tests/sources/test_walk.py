@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from aurora.errors import SourceError
-from aurora.sources.reading import MAX_BYTES
-from aurora.sources.walk import Skipped, SourceFile, walk_files
+from aurora.sources.reading import MAX_BYTES, Skipped
+from aurora.sources.walk import SourceFile, walk_files
 from aurora.sources.watch import survey
 from tests.builders import write_tree
 from tests.sources.repository import as_ordinary_user, git, make_repository

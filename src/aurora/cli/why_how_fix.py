@@ -13,7 +13,7 @@ from aurora.cli.session import open_memory, tell
 from aurora.cli.terminal import has_colour, print_json, print_text
 from aurora.display.table import Paint
 from aurora.display.trails import render_fixes, render_how, render_why, trail_record
-from aurora.report_types import Fixes, How, Why
+from aurora.trail_types import Fixes, How, Why
 
 _AS_JSON = "Print one JSON object, for programs: docs/reference/json.md."
 

@@ -14,10 +14,8 @@ import json
 import re
 import reprlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
-from typing import NamedTuple
 
 from aurora.config.places import Places, shown
 from aurora.config.schema import (
@@ -34,6 +32,8 @@ from aurora.config.schema import (
 from aurora.config.yaml import YamlError, parse_yaml
 from aurora.errors import ConfigError
 from aurora.files import make_folder, read_file, replacing, require_own
+from aurora.lazy_patterns import lazy_pattern
+from aurora.quick_classes import NamedTuple, dataclass, field
 from aurora.text import printable
 
 LARGEST = 1 << 20  # bytes of a settings file
@@ -46,10 +46,10 @@ _SECTIONS = {
     key[:at] for key in (*CATALOGUE, *ALIASES) for at, letter in enumerate(key) if letter == "."
 }
 
-_LOGIN = re.compile(r"(?<=://)[^/@\s]+(?=@)")
-_PARAMETER = re.compile(r"([?&#;][^=&#;\s]*=)[^&#;\s]+")
-_PASSWORD = re.compile(r"(://[^/@:\s]*):.*@")  # up to the last @: a password may contain one
-_PASSWORD_PARAMETER = re.compile(r"([?&](?:ssl)?password=)[^&]+", re.IGNORECASE)
+_LOGIN = lazy_pattern(r"(?<=://)[^/@\s]+(?=@)")
+_PARAMETER = lazy_pattern(r"([?&#;][^=&#;\s]*=)[^&#;\s]+")
+_PASSWORD = lazy_pattern(r"(://[^/@:\s]*):.*@")  # up to the last @: a password may contain one
+_PASSWORD_PARAMETER = lazy_pattern(r"([?&](?:ssl)?password=)[^&]+", re.IGNORECASE)
 _MASK = "***"
 NOT_SHOWN = "a value that is not shown, because it may hold a password"
 

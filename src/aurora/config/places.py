@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from aurora.config.worktrees import main_checkout
 from aurora.errors import ConfigError, SourceError
 from aurora.files import OWNERS_FOLDER, is_foreign, replacing, require_own
+from aurora.quick_classes import dataclass
 
 FOLDER = ".aurora"
 CACHE = "cache"  # in the user's home: what all memories share and can be made again

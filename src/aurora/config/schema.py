@@ -16,10 +16,11 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum, auto
 from pathlib import Path
-from typing import NamedTuple, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 from aurora.config.yaml import parse_yaml
 from aurora.errors import ConfigError
+from aurora.quick_classes import NamedTuple
 
 Parse: TypeAlias = Callable[[object], object]
 S = TypeVar("S", bound=NamedTuple)

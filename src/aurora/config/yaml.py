@@ -11,10 +11,11 @@ from __future__ import annotations
 import re
 from typing import cast
 
+from aurora.lazy_patterns import lazy_pattern
 from aurora.text import printable
 
 _SCALAR = r"-?(?:0|[1-9]\d{,8})(?:\.\d{1,9})?|[A-Za-z][\w-]{,60}"
-_LINE = re.compile(rf"( *)([a-z][a-z\d_]{{,60}}):(?: +({_SCALAR}))?(?: +#.*| *)", re.ASCII)
+_LINE = lazy_pattern(rf"( *)([a-z][a-z\d_]{{,60}}):(?: +({_SCALAR}))?(?: +#.*| *)", re.ASCII)
 _RESERVED = {"true", "false", "null"}  # in any case: the library knows which of them are words
 
 

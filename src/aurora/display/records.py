@@ -6,12 +6,12 @@ While `version` stays the same, fields may be added, but not removed or changed 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 from pathlib import Path
 
 from aurora.display.snippet import snippet
+from aurora.quick_classes import dataclass
 from aurora.session_facts import SessionFacts
 from aurora.types import (
     SKETCHES,

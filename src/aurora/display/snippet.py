@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from aurora.display.table import Paint, cell_len, keep_start
+from aurora.quick_classes import dataclass
 from aurora.text import (
     document_terms,
     has_cjk,

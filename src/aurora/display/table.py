@@ -7,9 +7,9 @@ pipe nothing is cut. Widths are in terminal cells, so CJK columns stay aligned.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from aurora.quick_classes import dataclass, replace
 from aurora.session_facts import SESSION
 from aurora.text import pluralize, printable
 from aurora.types import Chunk, ChunkHistory, Kind, SearchResult, Tracking

@@ -7,8 +7,8 @@ from dataclasses import asdict
 from datetime import datetime
 
 from aurora.display.table import PLAIN, Paint
-from aurora.report_types import CommandRun, Fixes, How, Mend, Why, WhyEntry
 from aurora.text import pluralize, printable
+from aurora.trail_types import CommandRun, Fixes, How, Mend, Why, WhyEntry
 from aurora.types import Json, Lines, Note
 
 _VERSION = 1

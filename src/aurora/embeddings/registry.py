@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from importlib import import_module
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, cast
 
 from aurora.embeddings.base import EmbeddingProvider, ProviderOptions
 from aurora.errors import ConfigError, EmbeddingError
+from aurora.quick_classes import NamedTuple
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint

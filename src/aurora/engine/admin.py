@@ -38,7 +38,7 @@ from aurora.indexing.replacing import piece_ids
 from aurora.indexing.turns import write_turn
 from aurora.llm.cache import AnswerCache
 from aurora.retrieval.retriever import HybridRetriever
-from aurora.sources.walk import Skipped
+from aurora.sources.reading import Skipped
 from aurora.stores.base import Checkout, Embedder, Reclaimed, Store
 from aurora.types import Chunk, Listener, Note, Progress, ignore_events
 

@@ -14,16 +14,15 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
-from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 from aurora.engine.location import INDEXES, SqliteLocation
 from aurora.errors import ForeignSchemaError, IndexFileError
 from aurora.files import make_folder, make_private, open_file, read_file, replacing
 from aurora.platforms import lock
+from aurora.quick_classes import NamedTuple, dataclass, replace
 from aurora.signals.index_file import IndexFile
 from aurora.stores.sqlite.database_file import identity_of
 from aurora.stores.sqlite.integrity import Seal, has_log

@@ -10,7 +10,6 @@ import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import reduce
 from pathlib import Path
@@ -43,13 +42,15 @@ from aurora.indexing.session_notes import (
     transcript_notes,
 )
 from aurora.indexing.turns import show_progress, write_turn
+from aurora.quick_classes import dataclass, field, replace
 from aurora.redaction import Redactor
 from aurora.report_types import AgentOnDisk, ExchangeEntry, SessionEntry
 from aurora.session_facts import AGENT_MEMORY
+from aurora.sources.reading import Skipped
 from aurora.sources.sessions.base import Session, SessionReader
 from aurora.sources.sessions.memories import MemoryFile, locate_memories
 from aurora.sources.sessions.readers import agent_names, make_reader
-from aurora.sources.walk import Skipped, read_text
+from aurora.sources.walk import read_text
 from aurora.stores.base import TRANSCRIPT_NOTES, Store
 from aurora.text import pluralize
 from aurora.types import PRIVATE, Chunk, Listener, NewDocument, Note

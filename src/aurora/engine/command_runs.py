@@ -6,7 +6,6 @@ How a program is started (`.venv/bin/pytest`, `python -m pytest`, `uv run pytest
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -25,15 +24,16 @@ from aurora.engine.session_lookup import (
 )
 from aurora.errors import QueryError
 from aurora.indexing.session_chunks import MENDED_BY, PASSED_AFTER, only_looks
-from aurora.report_types import CommandRun, Fixes, How, Mend
+from aurora.lazy_patterns import lazy_pattern
 from aurora.session_facts import SESSION
 from aurora.stores.base import Store
 from aurora.text import printable
+from aurora.trail_types import CommandRun, Fixes, How, Mend
 from aurora.types import Chunk, Criteria, Note
 
-_MENDED = re.compile(rf"\n\n(?:{MENDED_BY}|{PASSED_AFTER})\n")
-_STEPS = re.compile(r"\|\||&&|[;|\n]")
-_ASSIGNMENT = re.compile(r"\w+=\S*")
+_MENDED = lazy_pattern(rf"\n\n(?:{MENDED_BY}|{PASSED_AFTER})\n")
+_STEPS = lazy_pattern(r"\|\||&&|[;|\n]")
+_ASSIGNMENT = lazy_pattern(r"\w+=\S*")
 _STARTERS = (
     ("python", "-m"), ("python3", "-m"), ("py", "-m"), ("uv", "run"), ("poetry", "run"),
     ("pdm", "run"), ("hatch", "run"), ("pipenv", "run"), ("bundle", "exec"), ("pnpm", "exec"),
@@ -41,7 +41,7 @@ _STARTERS = (
 )  # fmt: skip
 _INTERPRETERS = frozenset(("bash", "bun", "deno", "node", "perl", "php", "python", "python3",
                            "ruby", "sh"))  # fmt: skip
-_SUBCOMMAND = re.compile(r"[a-z][\w:-]*")
+_SUBCOMMAND = lazy_pattern(r"[a-z][\w:-]*")
 _RUNNERS = frozenset(("compose", "exec", "run", "run-script"))  # what they run names the command
 _MOST_SIMILAR, _MOST_MENDS, _MOST_UNMENDED = 3, 5, 3
 _PROGRAM_ROWS = 500  # uses of a program that are looked at for similar ones

@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
@@ -49,6 +48,7 @@ from aurora.indexing.replacing import (
 from aurora.indexing.similar import find_similar
 from aurora.indexing.team_lessons import write_team_lesson
 from aurora.parsers.lessons import LESSONS, TeamLesson, is_lesson_path
+from aurora.quick_classes import dataclass, replace
 from aurora.redaction import Redactor
 from aurora.sources.git import find_user
 from aurora.stores.base import Store

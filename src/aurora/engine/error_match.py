@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+
+from aurora.lazy_patterns import lazy_pattern
+from aurora.quick_classes import NamedTuple
 
 SAME = 0.83  # the share of telling words that two lines of the same error have: all of five
 _FEWEST = 2  # words that a line needs to tell an error
@@ -17,25 +19,27 @@ _MOST_LINES, _LONGEST = 400, 500  # lines that are compared, characters of each
 _KEY_LINES = 12
 _MANY = 4  # words from which a shorter line may stand for a longer one
 
-_ERROR = re.compile(
+_ERROR = lazy_pattern(
     r"error|exception|\bfail(?:ed|ure)?\b|fatal|panic|denied|refused|not found|cannot|can't"
     r"|could not|undefined|unresolved|invalid|missing|no such|unable|timed? ?out"
     r"|segmentation|unexpected",
     re.IGNORECASE,
 )
-_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_ESCAPES = lazy_pattern(r"\x1b\[[0-9;?]*[A-Za-z]")
 _QUOTES = str.maketrans("‘’‚“”„`´«»", "'''\"\"\"''\"\"")
 _REPLACED = (  # a path stands for its last part
-    (re.compile(r"\b[a-z][a-z0-9+.-]*://[^\s'\"]+", re.IGNORECASE), "<url>"),
-    (re.compile(r"(?<![\w.])(?:[A-Za-z]:)?[\\/](?:[\w.@+~-]+[\\/])*([\w.@+~-]*)"), r"\1"),
-    (re.compile(r"(?<![\w.])(?:\.{1,2}/)?(?:[\w.@+~-]+/)+([\w.@+~-]+)"), r"\1"),
-    (re.compile(r"\b0x[0-9a-f]+\b", re.IGNORECASE), "#"),
-    (re.compile(r"\b(?=[0-9a-f-]*[0-9])[0-9a-f]{7,}(?:-[0-9a-f]+)*\b", re.IGNORECASE), "#"),
-    (re.compile(r"(?<![A-Za-z_])[0-9]+(?:[.:,][0-9]+)*"), "#"),
+    (lazy_pattern(r"\b[a-z][a-z0-9+.-]*://[^\s'\"]+", re.IGNORECASE), "<url>"),
+    (lazy_pattern(r"(?<![\w.])(?:[A-Za-z]:)?[\\/](?:[\w.@+~-]+[\\/])*([\w.@+~-]*)"), r"\1"),
+    (lazy_pattern(r"(?<![\w.])(?:\.{1,2}/)?(?:[\w.@+~-]+/)+([\w.@+~-]+)"), r"\1"),
+    (lazy_pattern(r"\b0x[0-9a-f]+\b", re.IGNORECASE), "#"),
+    (lazy_pattern(r"\b(?=[0-9a-f-]*[0-9])[0-9a-f]{7,}(?:-[0-9a-f]+)*\b", re.IGNORECASE), "#"),
+    (lazy_pattern(r"(?<![A-Za-z_])[0-9]+(?:[.:,][0-9]+)*"), "#"),
 )  # fmt: skip
-_QUOTED = re.compile(r"""(['"])([^'"\n]{1,120})\1""")
-_NAMED = re.compile(r"\b(?:\w+\.)*(\w+(?:Error|Exception|Warning)|[A-Z]{1,4}\d{3,5}|E[A-Z]{4,})\b")
-_WORD = re.compile(r"[^\W\d_][\w-]*|_\w+")
+_QUOTED = lazy_pattern(r"""(['"])([^'"\n]{1,120})\1""")
+_NAMED = lazy_pattern(
+    r"\b(?:\w+\.)*(\w+(?:Error|Exception|Warning)|[A-Z]{1,4}\d{3,5}|E[A-Z]{4,})\b"
+)
+_WORD = lazy_pattern(r"[^\W\d_][\w-]*|_\w+")
 _COMMON = frozenset(re.findall(r"\w+", """
     error errors failed failure fatal warning exception the a an of to in at on for is was be not it
     this that with by line file exit status code traceback most recent call last"""))  # fmt: skip

@@ -11,6 +11,7 @@ import re
 
 from aurora.engine.error_match import tells_error
 from aurora.indexing.session_chunks import tells_decision
+from aurora.lazy_patterns import lazy_pattern
 from aurora.text import is_stop_word, tokenize
 from aurora.types import Chunk
 
@@ -21,20 +22,20 @@ _LEAST_TOLD = 20  # words of an answer that explains something
 _SAME = 0.6  # the share of words that the same request in other words has
 _REASONS = 2  # words of reasons in it: one is often by chance
 
-_TROUBLE = re.compile(
+_TROUBLE = lazy_pattern(
     r"\b(?:bugs?|broken?|crash\w*|dead|deadlock\w*|die[sd]?|does ?n[o']t work|duplicate\w*|flaky"
     r"|hangs?|hung|leak\w*|lost|miss(?:es|ed)|not working|regression|slow\w*|stops?|stopped|stuck"
     r"|too (?:long|slow|many|much)|twice|wrong\w*)\b",
     re.IGNORECASE,
 )
-_REASON = re.compile(
+_REASON = lazy_pattern(
     r"\b(?:because|since|therefore|thus|hence|otherwise|causes?|caused|reasons?|due to|so that"
     r"|unless|until|although|though|only|without|cannot|no longer|not any more|measured|tried"
     r"|considered|rejected|said|wanted)\b|→",
     re.IGNORECASE,
 )
 # Programs that say by themselves what is wrong, and in which line.
-_LINTER = re.compile(
+_LINTER = lazy_pattern(
     r"\b(?:lint(?:er|s)?|format(?:ter)?|fmt|ruff|eslint|prettier|black|isort|flake8|clippy"
     r"|stylelint|rubocop|gofmt|ktlint|mypy|tsc)\b"
 )

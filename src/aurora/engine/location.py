@@ -6,17 +6,17 @@ server, `server` for a file. Equal locations are the same place.
 
 from __future__ import annotations
 
-import re
 import time
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from aurora import stores
 from aurora.config.places import shown
 from aurora.errors import ConfigError, NoMemoryError, StoreError, StoreFormatError
+from aurora.lazy_patterns import lazy_pattern
 from aurora.package_manager import install_command
+from aurora.quick_classes import dataclass
 from aurora.stores.base import Reclaimed
 from aurora.stores.sqlite.database_file import schema_of
 from aurora.stores.sqlite.repair import reclaim
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 INDEXES = "indexes"  # the folder beside a database file
 _EMPTY_CHECKS, _EMPTY_PAUSE = 10, 0.1  # seconds between two looks at an empty file
 # A password in libpq's keyword form, or an address without its scheme.
-_HAS_PASSWORD = re.compile(
+_HAS_PASSWORD = lazy_pattern(
     r"(?i)^(?!postgres(?:ql)?://).*password\s*=|^/{0,2}[\w.-]+:[^/@]+@[\w.-]+/"
 )
 _LARGE = 100 << 20  # bytes of a file whose check takes a second or more

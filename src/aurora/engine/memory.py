@@ -6,7 +6,6 @@ import logging
 import os
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from functools import cached_property, partial
@@ -20,6 +19,7 @@ from aurora.engine.opening import FixedSettings, OpenedMemory, find_settings, on
 from aurora.engine.refreshing import BUDGET, Refresher, search_present
 from aurora.engine.remarks import with_remarks, with_sessions
 from aurora.errors import AuroraError, ChunkNotFoundError, NoMemoryError, QueryError, StoreError
+from aurora.quick_classes import dataclass, replace
 from aurora.retrieval.lookup import find_chunk
 from aurora.stores.base import Embedder
 from aurora.types import (
@@ -408,7 +408,7 @@ class Memory:
         Nothing, rather than something unsure. `given` are ids that the session knows already; they
         are left out. Neither a search nor a recall is an access.
         """
-        from aurora.engine.recall import recall  # noqa: PLC0415 - loads git
+        from aurora.engine.recall import recall  # noqa: PLC0415 - a search needs none of it
 
         asked = self.layers()
         if not (layers := self._open_layers(asked)):

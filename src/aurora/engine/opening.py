@@ -11,7 +11,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
@@ -34,6 +33,7 @@ from aurora.errors import (
     StoreFormatError,
 )
 from aurora.files import require_own
+from aurora.quick_classes import replace
 from aurora.stores.base import Checkout, Store
 from aurora.stores.vector_cache import VectorCache
 from aurora.types import Listener, Mode, Note, Progress, Rerank

@@ -12,11 +12,11 @@ import hashlib
 import logging
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from aurora.files import read_file
+from aurora.quick_classes import replace
 from aurora.redaction import Redactor
 from aurora.retrieval.lookup import relative_path
 from aurora.sources.reading import MAX_BYTES

@@ -9,7 +9,6 @@ state gives the same lines.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from aurora.engine.recall_rows import exchange_of
 from aurora.engine.recall_start import recall_start
 from aurora.engine.recall_tools import recall_command, recall_edit, recall_failure
 from aurora.errors import QueryError
+from aurora.quick_classes import replace
 from aurora.text import count_tokens, pluralize
 from aurora.types import (
     LeftOut,

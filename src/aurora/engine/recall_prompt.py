@@ -16,11 +16,9 @@ from aurora.engine.exchange_text import (
     tells_trouble,
 )
 from aurora.engine.recall_rows import make_exchange_item, title_of
-from aurora.retrieval.confidence import LESSON
 from aurora.retrieval.query import without_filters
-from aurora.retrieval.session_filters import is_talk
 from aurora.text import is_stop_word, tokenize
-from aurora.types import Chunk, LeftOut, Note, RecallItem, SearchResult, SearchResults
+from aurora.types import LESSON, Chunk, LeftOut, Note, RecallItem, SearchResult, SearchResults
 
 _SURE = 0.5  # confidence of a row for a prompt: more likely right than wrong
 # 24 % of the questions about a lesson find it with as much, and 5 % of those about other things
@@ -70,7 +68,7 @@ def _left_out(chunk: Chunk, confidence: float, prompt: str) -> str:
     least = _SURE_LESSON if chunk.is_recorded else _SURE_ROUTINE if is_routine else _SURE
     if confidence < least:
         return f"not sure enough: {confidence:.2f} of {least:.2f}"
-    if not (chunk.is_recorded or is_talk(chunk)):
+    if not (chunk.is_recorded or chunk.is_talk):
         return "an agent reads files by itself"
     if is_routine and asks_the_same(chunk, prompt):
         return "the same request"

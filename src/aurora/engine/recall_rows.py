@@ -8,28 +8,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import PurePosixPath
-from typing import NamedTuple
 
 from aurora.engine.exchange_text import exchange_text, has_question
 from aurora.engine.opening import OpenedMemory
 from aurora.indexing.provenance import provenance_of
-from aurora.retrieval.session_filters import TALK
-from aurora.session_facts import AGENT_MEMORY, SESSION
+from aurora.lazy_patterns import lazy_pattern
+from aurora.quick_classes import NamedTuple, replace
+from aurora.session_facts import AGENT_MEMORY, SESSION, TALK
 from aurora.stores.base import Store
 from aurora.text import printable
 from aurora.types import LEAST_SUCCESS, Chunk, Criteria, Kind, RecallItem
 
 RECORDED = (Criteria(kinds=(Kind.REASONING,)), Criteria(metadata=(("source", "document"),)))
 _READ = 300  # the newest lessons, documents and phases of a memory that are looked at
-_PART = re.compile(
+_PART = lazy_pattern(
     r"(?::(?:command|fix):.*|:decisions|@[0-9]+)$", re.DOTALL
 )  # after an exchange's id
 _LONGEST = 240  # characters of a text
 _DONE = frozenset(("done", "completed", "finished", "closed", "cancelled", "abandoned", "rejected"))
-_PATHS = re.compile(r"[\w./-]*\w")  # a word that may be a path, without a full stop after it
+_PATHS = lazy_pattern(r"[\w./-]*\w")  # a word that may be a path, without a full stop after it
 
 
 class Row(NamedTuple):

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from itertools import chain, zip_longest
@@ -30,6 +29,7 @@ from aurora.engine.recall_rows import (
 )
 from aurora.engine.recall_tools import failure_item, folders_of
 from aurora.errors import SourceError
+from aurora.quick_classes import replace
 from aurora.sources.git import list_changes, list_uncommitted
 from aurora.stores.base import Store
 from aurora.types import Criteria, Note, RecallItem

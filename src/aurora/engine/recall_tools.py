@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePath
 
@@ -45,9 +44,10 @@ from aurora.engine.session_lookup import (
     name_in,
     newest_first,
 )
-from aurora.report_types import CommandRun, Mend
+from aurora.quick_classes import replace
 from aurora.session_facts import SESSION
 from aurora.stores.base import Store
+from aurora.trail_types import CommandRun, Mend
 from aurora.types import Chunk, Criteria, RecallItem
 
 FAILURE = "failure"  # the kind of an item: a command that failed, and what mended it

@@ -14,12 +14,12 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from aurora.errors import AuroraError, NoMemoryError, StoreBusyError
+from aurora.quick_classes import replace
 from aurora.sources.looks import Look, Looks, is_same, stamp_of
 from aurora.text import pluralize
 from aurora.types import Chunk, Lines, Note, Query, SearchResult, SearchResults

@@ -8,11 +8,11 @@ without git.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from aurora.engine.session_lookup import checkout_folders, count_sessions, has_sessions
 from aurora.indexing.provenance import find_changed
+from aurora.quick_classes import replace
 from aurora.types import (
     LEAST_SUCCESS,
     PROVENANCE,

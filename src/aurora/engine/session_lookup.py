@@ -7,13 +7,13 @@ working copies of the repository: a session has the paths of the one where it ra
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from aurora.config.worktrees import list_checkouts
+from aurora.lazy_patterns import lazy_pattern
+from aurora.quick_classes import NamedTuple
 from aurora.session_facts import SESSION, SessionFacts
 from aurora.stores.base import Store
 from aurora.types import Chunk, Criteria
@@ -23,7 +23,7 @@ _RECENT_ROWS = 200  # of one phrase where nobody wants to wait for an answer
 _NO_SESSION = SessionFacts("", "")
 _TALK = ("exchange", "summary")
 # Worktrees that agents make inside of the project, and that are gone afterwards.
-_INNER_CHECKOUT = re.compile(r"(?:\.\w+/)?\.?worktrees/[^/]+/")
+_INNER_CHECKOUT = lazy_pattern(r"(?:\.\w+/)?\.?worktrees/[^/]+/")
 
 
 class Edit(NamedTuple):

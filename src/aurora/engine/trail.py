@@ -21,7 +21,6 @@ from aurora.engine.session_lookup import checkout_folders, has_sessions
 from aurora.engine.why import Evidence, FileHistory, find_recorded, why_lines
 from aurora.errors import ChunkNotFoundError, GitError, QueryError, SourceError
 from aurora.indexing.provenance import provenance_of
-from aurora.report_types import Fixes, How, Why
 from aurora.sources.blame.commits import find_prefix, read_work_tree
 from aurora.sources.blame.line_commits import (
     BlamedLines,
@@ -33,6 +32,7 @@ from aurora.sources.blame.line_commits import (
 )
 from aurora.sources.git import HISTORY, Git, find_root, work_tree
 from aurora.stores.base import Store
+from aurora.trail_types import Fixes, How, Why
 from aurora.types import Chunk, Lines, Note
 
 if TYPE_CHECKING:

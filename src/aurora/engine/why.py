@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -25,11 +24,12 @@ from aurora.engine.session_lookup import (
     name_in,
 )
 from aurora.indexing.provenance import provenance_of
-from aurora.report_types import WhyEntry
+from aurora.quick_classes import dataclass, field
 from aurora.session_facts import SESSION
 from aurora.sources.blame.line_commits import BlamedLines, FileCommit, LineCommit
 from aurora.stores.base import Store
 from aurora.text import pluralize, printable
+from aurora.trail_types import WhyEntry
 from aurora.types import Chunk, Criteria, Kind, Lines, moment
 
 SHORT = 8  # digits of a commit that are shown

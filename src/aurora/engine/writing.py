@@ -8,7 +8,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -47,6 +46,7 @@ from aurora.indexing.ray import RayEmbedder
 from aurora.indexing.reader import Names, digest_version, recognise
 from aurora.indexing.session_notes import removed_notes
 from aurora.indexing.turns import retry_on_disconnect
+from aurora.quick_classes import replace
 from aurora.redaction import Redactor
 from aurora.sources.blame.cache import forget_paths
 from aurora.sources.conversations import find_logs

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
 from math import fsum, sqrt
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 from aurora.fusion.base import (
     KEYWORD,
@@ -26,6 +25,7 @@ from aurora.fusion.base import (
     shares,
     within,
 )
+from aurora.quick_classes import NamedTuple, dataclass, field, replace
 from aurora.types import Contribution, Fused, Hit, Ranking
 
 _DEVIATIONS = 10.0  # that make a score of 1

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from math import fsum
-from typing import ClassVar, Final, NamedTuple, Protocol, TypeAlias, TypeGuard
+from typing import ClassVar, Final, Protocol, TypeAlias, TypeGuard
 
+from aurora.quick_classes import NamedTuple
 from aurora.signals.exact import is_named, leads
 from aurora.types import Contribution, Fused, Ranking
 

@@ -7,10 +7,10 @@ every query: a minimum score can be set. Wins when fixed weights fit the signals
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from aurora.fusion.base import KEYWORD, WORDS_AND_MEANING, fuse, shares, within
+from aurora.quick_classes import dataclass
 from aurora.types import Contribution, Fused, Ranking
 
 

@@ -1,19 +1,17 @@
 """What each agent tells its hooks, and the form in which it takes an answer.
 
 Agents name their events differently; the fields of their JSON differ little, so that all of them
-are read by the same names. A new agent is one row in `AGENTS`. An event that is not in it is not
-answered: the agent ignores what a hook says there.
+are read by the same names. A new agent is a row in `FORMS` and one in `occasions.EVENTS`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
-from typing import NamedTuple
 
 from aurora.engine.error_match import tells_error
+from aurora.hooks.occasions import Occasion
+from aurora.quick_classes import NamedTuple
 from aurora.sources.sessions.base import ToolKind
 from aurora.sources.sessions.json_values import (
     dicts,
@@ -31,20 +29,6 @@ from aurora.types import AT_START, Json, Moment, Situation
 
 _MOST_FILES = 5  # of one patch that are asked about
 _MOST_TEXT = 20_000  # characters of a prompt or an error
-
-
-class Occasion(StrEnum):
-    """What an event of an agent is for."""
-
-    START = "start"
-    PROMPT = "prompt"
-    BEFORE = "before"  # a tool works
-    AFTER = "after"  # a tool has worked, or failed
-    # The same for agents that take no context before a tool: they read a file before they edit it.
-    AFTER_READ = "after-read"
-    AFTER_UNTOLD = "after-untold"  # a tool: whether it failed is not told, only what it printed
-    FAILED = "failed"  # a tool
-    FOLLOW = "follow"  # a turn or the session ends, or is shortened: there are new records
 
 
 Form = Callable[[str, str], Json]  # the event and the text → what the agent takes
@@ -67,84 +51,13 @@ def _context(_: str, text: str) -> Json:
     return {"context": text}
 
 
-@dataclass(frozen=True, slots=True)
-class Agent:
-    """The events of an agent, and the form of its answers."""
-
-    events: Mapping[str, Occasion]
-    form: Form
-
-
-_COPILOT = {
-    "sessionStart": Occasion.START,
-    "userPromptSubmitted": Occasion.PROMPT,
-    "postToolUse": Occasion.AFTER_READ,
-    "postToolUseFailure": Occasion.FAILED,
-    "agentStop": Occasion.FOLLOW,
-    "preCompact": Occasion.FOLLOW,
-    "sessionEnd": Occasion.FOLLOW,
-}
-_CLAUDE = {
-    "SessionStart": Occasion.START,
-    "UserPromptSubmit": Occasion.PROMPT,
-    "PreToolUse": Occasion.BEFORE,
-    "PostToolUse": Occasion.AFTER,
-    "Stop": Occasion.FOLLOW,
-    "PreCompact": Occasion.FOLLOW,
-    "SessionEnd": Occasion.FOLLOW,
-}
-
-AGENTS: Mapping[str, Agent] = {
-    "claude-code": Agent(
-        {**_CLAUDE, "PostToolUseFailure": Occasion.FAILED, "SubagentStop": Occasion.FOLLOW},
-        _specific,
-    ),
-    "codex": Agent(
-        {**_CLAUDE, "PostToolUse": Occasion.AFTER_UNTOLD, "SubagentStop": Occasion.FOLLOW},
-        _specific,
-    ),
-    "gemini-cli": Agent(
-        {
-            "SessionStart": Occasion.START,
-            "BeforeAgent": Occasion.PROMPT,
-            "AfterTool": Occasion.AFTER_READ,
-            "AfterAgent": Occasion.FOLLOW,
-            "PreCompress": Occasion.FOLLOW,
-            "SessionEnd": Occasion.FOLLOW,
-        },
-        _specific,
-    ),
-    "cursor": Agent(
-        {
-            "sessionStart": Occasion.START,
-            "postToolUse": Occasion.AFTER_READ,
-            "stop": Occasion.FOLLOW,
-            "preCompact": Occasion.FOLLOW,
-            "sessionEnd": Occasion.FOLLOW,
-        },
-        _snake,
-    ),
-    "copilot-cli": Agent(
-        {
-            **_COPILOT,
-            **{f"{event[0].upper()}{event[1:]}": what for event, what in _COPILOT.items()},
-            "UserPromptSubmit": Occasion.PROMPT,
-            "Stop": Occasion.FOLLOW,
-        },
-        _camel,
-    ),
-    # It has no commands as hooks: a plugin calls `aur hook` with what its own hooks are given.
-    "opencode": Agent(
-        {
-            "session.created": Occasion.START,
-            "chat.message": Occasion.PROMPT,
-            "tool.execute.after": Occasion.AFTER_READ,
-            "session.idle": Occasion.FOLLOW,
-            "session.compacted": Occasion.FOLLOW,
-            "experimental.session.compacting": Occasion.FOLLOW,
-        },
-        _context,
-    ),
+FORMS: Mapping[str, Form] = {
+    "claude-code": _specific,
+    "codex": _specific,
+    "gemini-cli": _specific,
+    "cursor": _snake,
+    "copilot-cli": _camel,
+    "opencode": _context,
 }
 
 

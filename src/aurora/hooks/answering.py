@@ -9,15 +9,16 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from aurora.config import Places, SettingsFiles
 from aurora.engine import Memory
 from aurora.errors import AuroraError, UnsafeFolderError
 from aurora.given import given_file, note_given, read_given
-from aurora.hooks.agents import AGENTS, HookEvent, read_event
+from aurora.hooks.agents import FORMS, HookEvent, read_event
+from aurora.hooks.occasions import occasion_of
 from aurora.marks import Marks
+from aurora.quick_classes import dataclass
 from aurora.text import count_tokens
 from aurora.types import Json, RecallItem
 from aurora.usage_log import UsageRecord, memory_key, write_usage
@@ -65,9 +66,8 @@ def answer_hook(request: HookRequest, open_memory: OpenMemory | None = None) -> 
     try:
         answer = _answer(request, places, open_memory)
     except Exception as exc:
-        answer = HookAnswer(record=replace(answer.record, error=type(exc).__name__))
-    record = replace(
-        answer.record,
+        answer = HookAnswer(record=answer.record._replace(error=type(exc).__name__))
+    record = answer.record._replace(
         time=time.time(),
         agent=request.agent,
         event=request.event,
@@ -79,9 +79,8 @@ def answer_hook(request: HookRequest, open_memory: OpenMemory | None = None) -> 
 
 
 def _answer(request: HookRequest, places: Places, open_memory: OpenMemory | None) -> HookAnswer:
-    agent = AGENTS.get(request.agent)
-    occasion = agent.events.get(request.event) if agent else None
-    if agent is None or occasion is None:
+    occasion = occasion_of(request.agent, request.event)
+    if occasion is None:
         raise UnknownEventError(f"{request.agent} takes no answer at {request.event}")
     if places.project is None and places.foreign:
         raise UnsafeFolderError(f"{places.foreign[0]} belongs to another user")
@@ -134,9 +133,9 @@ def _recall(memory: Memory, request: HookRequest, event: HookEvent) -> HookAnswe
         return HookAnswer(record=_record(moment, left_out=left_out))
     text = Marks.make().quote("\n".join(item.line for item in items.values()))
     record = _record(moment, rows=len(items), left_out=left_out, tokens=count_tokens(text))
-    form = AGENTS[request.agent].form(request.event, text)
+    form = FORMS[request.agent](request.event, text)
     return HookAnswer(json.dumps(form, ensure_ascii=True), record)
 
 
 def _record(moment: str, *, rows: int = 0, left_out: int = 0, tokens: int = 0) -> UsageRecord:
-    return replace(_SILENCE, moment=str(moment), rows=rows, left_out=left_out, tokens=tokens)
+    return _SILENCE._replace(moment=str(moment), rows=rows, left_out=left_out, tokens=tokens)

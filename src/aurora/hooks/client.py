@@ -10,14 +10,13 @@ from __future__ import annotations
 import importlib
 import json
 import os
-import socket
 import stat
-import struct
 import sys
 import threading
 
 TYPE_CHECKING = False  # importing typing takes 4 ms
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Mapping, Sequence
     from typing import NoReturn
 
@@ -26,13 +25,14 @@ _LONGEST_WORD = 40  # characters of the names of an agent and an event, which th
 PROTOCOL = 1  # of the socket; a server of another version does not answer
 RUN_FOLDER, SOCKET = "run", "hooks.sock"  # in the folder of a memory
 _CONNECTING, _ANSWERING = 0.1, 0.8  # seconds that a server has
-_CREDENTIALS = struct.Struct("3i")  # process, user, group
+_CREDENTIALS = "3i"  # process, user, group
 _SECONDS = 2.0  # by the clock, for everything, unless the environment says more or less
+_SECONDS_UNSEEN = 30.0  # the same, where nobody waits
 
 
 def main(arguments: Sequence[str]) -> NoReturn:
     """Answer one call and end the process, with status 0."""
-    threading.Thread(target=_end_late, daemon=True).start()
+    threading.Thread(target=_end_late, args=(_SECONDS,), daemon=True).start()
     output = ""
     try:
         output = _answer(arguments)
@@ -122,6 +122,8 @@ def _is_own_socket(path: str) -> bool:
 
 def _exchange(path: str, message: bytes) -> bytes:
     """Send a call and read the answer. Raises `OSError`, also when it takes too long."""
+    import socket
+
     answer = b""
     with unix_socket() as server:
         server.settimeout(_CONNECTING)
@@ -141,6 +143,8 @@ def _exchange(path: str, message: bytes) -> bytes:
 
 def unix_socket() -> socket.socket:
     """A new Unix socket. `OSError` on a system without them."""
+    import socket  # takes 10 ms, and most projects have no server
+
     family = getattr(socket, "AF_UNIX", None)
     if family is None:
         raise OSError("there are no Unix sockets")
@@ -155,24 +159,34 @@ def own_user() -> int | None:
 
 def peer_of(connection: socket.socket) -> int | None:
     """The user at the other end; None where the system does not tell."""
+    import socket
+    import struct
+
     option = getattr(socket, "SO_PEERCRED", None)
     if option is None:
         return None
-    credentials = connection.getsockopt(socket.SOL_SOCKET, option, _CREDENTIALS.size)
-    return int(_CREDENTIALS.unpack(credentials)[1])
+    size = struct.calcsize(_CREDENTIALS)
+    credentials = connection.getsockopt(socket.SOL_SOCKET, option, size)
+    return int(struct.unpack(_CREDENTIALS, credentials)[1])
 
 
 def _answer_here(agent: str, event: str, payload: object, folder: str) -> str:
-    """Answer in this process, which loads the engine."""
+    """Answer in this process, which loads the engine; new records are read by a child."""
+    occasions = importlib.import_module("aurora.hooks.occasions")
+    if occasions.occasion_of(agent, event) is occasions.Occasion.FOLLOW:
+        if importlib.import_module("aurora.platforms").leave_to_child():
+            return ""
+        threading.Thread(target=_end_late, args=(_SECONDS_UNSEEN,), daemon=True).start()
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy would start threads for one product
     answering = importlib.import_module("aurora.hooks.answering")
     request = answering.HookRequest(agent, event, payload, folder, os.environ)
     return str(answering.answer_hook(request))
 
 
-def _end_late() -> None:
+def _end_late(seconds: float) -> None:
     """End the process when its time is over, whatever it waits for."""
     given = os.environ.get("AURORA_HOOK_SECONDS", "")
-    threading.Event().wait(float(given) if given.isdecimal() else _SECONDS)
+    threading.Event().wait(float(given) if given.isdecimal() else seconds)
     late = threading.Thread(target=_log, args=(sys.argv[2:], TimeoutError()), daemon=True)
     late.start()
     late.join(1.0)  # the log may be what hangs

@@ -28,7 +28,6 @@ from aurora.concurrency import BackgroundTask
 from aurora.config import Places
 from aurora.errors import AuroraError
 from aurora.files import OWNER_ONLY, OWNERS_FOLDER, open_file, require_own
-from aurora.hooks.agents import AGENTS, Occasion
 from aurora.hooks.answering import HookRequest, OpenMemory, answer_hook
 from aurora.hooks.client import (
     MOST_BYTES,
@@ -40,6 +39,7 @@ from aurora.hooks.client import (
     peer_of,
     unix_socket,
 )
+from aurora.hooks.occasions import Occasion, occasion_of
 from aurora.platforms import lock
 from aurora.types import Json
 
@@ -142,7 +142,7 @@ class HookServer:
         request = self._read(call) if _is_own(call) else None
         if request is None:
             return None
-        occasion = _occasion(request)
+        occasion = occasion_of(request.agent, request.event)
         output = ""
         if occasion is not Occasion.FOLLOW:
             output = answer_hook(request, self._open_memory)
@@ -151,7 +151,7 @@ class HookServer:
 
     def _work(self, request: HookRequest) -> None:
         """Read the session's new records; after a start, be ready for the first prompt."""
-        if _occasion(request) is Occasion.FOLLOW:
+        if occasion_of(request.agent, request.event) is Occasion.FOLLOW:
             answer_hook(request, self._open_memory)
         else:
             places = Places.find(Path(request.folder), self._environ)
@@ -172,11 +172,6 @@ class HookServer:
         agent, event, folder = (str(message.get(key)) for key in ("agent", "event", "folder"))
         self._open_memory(Places.find(Path(folder), self._environ))  # an error for another one
         return HookRequest(agent, event, message.get("payload"), folder, self._environ)
-
-
-def _occasion(request: HookRequest) -> Occasion | None:
-    agent = AGENTS.get(request.agent)
-    return agent.events.get(request.event) if agent else None
 
 
 def _bind(path: Path) -> socket.socket:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from aurora.indexing.reader import FileReader, Names, Scan, is_unchanged, scan
+from aurora.quick_classes import dataclass, replace
 from aurora.redaction import Redactor
 from aurora.sources.looks import (
     FORGOTTEN,
@@ -23,7 +23,8 @@ from aurora.sources.looks import (
     stamp_of_file,
     take_look,
 )
-from aurora.sources.walk import Skipped, SourceFile
+from aurora.sources.reading import Skipped
+from aurora.sources.walk import SourceFile
 from aurora.stores.base import FileState, Store
 from aurora.types import ignore_events
 

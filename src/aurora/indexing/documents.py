@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path, PurePosixPath
@@ -35,6 +34,7 @@ from aurora.parsers.languages import GRAMMARS, PLAIN_LANGUAGES, PROSE
 from aurora.parsers.markdown import LONGEST_HEADING
 from aurora.parsers.plain import Cutter
 from aurora.parsers.prose import LONGEST, NotesParser, find_title
+from aurora.quick_classes import dataclass, field, replace
 from aurora.stores.base import Reasoning, Store
 from aurora.text import make_slug, printable
 from aurora.types import (

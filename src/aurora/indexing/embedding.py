@@ -13,12 +13,12 @@ import re
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from aurora.embeddings.base import EmbeddingProvider
 from aurora.errors import AuroraError, ClusterError, EmbeddingError
 from aurora.indexing.turns import write_turn
+from aurora.quick_classes import dataclass
 from aurora.stores.base import Embedder, Store
 from aurora.text import indexed_name
 from aurora.types import EMBEDDING, REEMBEDDING, Chunk, Listener, Note, Progress, ignore_events

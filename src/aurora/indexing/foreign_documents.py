@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 
 from aurora.errors import AuroraError, LabelError
 from aurora.indexing.documents import RESERVED, Labels, Outcome, cut_document, put_document
 from aurora.indexing.replacing import DOCUMENT, find_entry
+from aurora.quick_classes import dataclass, replace
 from aurora.redaction import Redactor
 from aurora.stores.base import Store
 from aurora.text import printable

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
 from aurora.errors import AuroraError, SourceError
 from aurora.indexing.indexer import IndexReport
+from aurora.quick_classes import dataclass, replace
 from aurora.types import Listener, Note
 
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cache
 from pathlib import Path
 
 from aurora.indexing.reader import Names, Scan, is_unchanged
+from aurora.quick_classes import dataclass, replace
 from aurora.sources.blame.history import FileHistory, History, NoHistory, Unavailable
 from aurora.sources.blame.replay import LineHistory
 from aurora.sources.git import find_unasked_root

@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -32,6 +31,7 @@ from aurora.indexing.reader import (
     scan,
 )
 from aurora.indexing.turns import show_progress, write_turn
+from aurora.quick_classes import dataclass, field, replace
 from aurora.redaction import Redactor
 from aurora.sources.looks import Looks
 from aurora.sources.walk import SourceFile

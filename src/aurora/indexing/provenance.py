@@ -10,12 +10,13 @@ import os
 import re
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path, PurePosixPath
 
 from aurora.errors import SourceError
 from aurora.files import read_file
+from aurora.lazy_patterns import lazy_pattern
+from aurora.quick_classes import dataclass
 from aurora.sources.reading import looks_secret
 from aurora.text import printable
 from aurora.types import PROVENANCE, SKETCHES, Chunk, Json
@@ -30,7 +31,7 @@ _MASK = 0xFFFFFF
 # Lines that tell one version from another have five letters or digits: not `}` or `else:`.
 _TELLING = re.compile(rb"(?:[0-9A-Za-z\x80-\xff][^0-9A-Za-z\x80-\xff]*){5}")
 _CHANGED = 0.5  # the share of lines that are gone
-_PATH = re.compile(r"[\w.@+-]+(?:/[\w.@+-]+)*")
+_PATH = lazy_pattern(r"[\w.@+-]+(?:/[\w.@+-]+)*")
 _LONGEST_TEXT = 100_000  # characters in which paths are looked for
 _MOST_WORDS = 300  # that may be paths
 

@@ -15,7 +15,6 @@ import uuid
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import chdir, contextmanager, suppress
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any, TypeAlias
 
@@ -23,6 +22,7 @@ from aurora.embeddings.base import EmbeddingProvider
 from aurora.errors import AuroraError, ClusterError
 from aurora.indexing.embedding import ChunkText, LabelRows, Results, Vectors, try_vectors
 from aurora.package_manager import install_command
+from aurora.quick_classes import dataclass
 from aurora.stores.base import Embedder
 
 Ray: TypeAlias = Any  # the package `ray`: its own types say little

@@ -12,7 +12,6 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,11 +19,12 @@ from aurora.errors import AuroraError, GitStartError, SourceError
 from aurora.indexing.team_lessons import replace_file
 from aurora.parsers.conversation import iter_chunks
 from aurora.parsers.registry import parser_for
+from aurora.quick_classes import dataclass, replace
 from aurora.redaction import Redactor, describe_secrets
 from aurora.sources.conversations import find_logs, hash_log, read_lines
 from aurora.sources.git import find_unasked_root
-from aurora.sources.reading import MAX_BYTES
-from aurora.sources.walk import Skipped, SourceFile, look_at, read_text, walk_files
+from aurora.sources.reading import MAX_BYTES, Skipped
+from aurora.sources.walk import SourceFile, look_at, read_text, walk_files
 from aurora.stores.base import FileState, Store
 from aurora.types import READING, Chunk, Document, Listener, Progress
 

@@ -8,9 +8,9 @@ a list. Only a current entry replaces, so that no cycle is possible. The callers
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
 from aurora.errors import ChunkNotFoundError, QueryError
+from aurora.quick_classes import replace
 from aurora.stores.base import Store
 from aurora.types import REPLACED_BY, REPLACES, Chunk, Json
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import islice
 from pathlib import PurePosixPath
 
+from aurora.lazy_patterns import lazy_pattern
 from aurora.parsers.plain import Cutter
+from aurora.quick_classes import replace
 from aurora.redaction import Redactor
 from aurora.session_facts import SESSION
 from aurora.sources.sessions.base import Exchange, Session, ToolKind, ToolUse
@@ -35,12 +36,12 @@ _LOOKS = """
     ls cat bat head tail less more pwd cd echo printf grep rg ag find fd tree wc stat file which
     type whoami date env printenv sort uniq cut awk jq diff true sleep ps df du""".split()  # noqa: SIM905
 _LOOKS_OF_GIT = ("status", "diff", "log", "show", "branch", "blame", "remote", "rev-parse")
-_GIT_OPTIONS = re.compile(r"^(?:(?:-[Cc] \S+|-\S+) )+")
-_STEPS = re.compile(r"\|\||&&|[;|\n]")
-_ASSIGNMENT = re.compile(r"\w+=\S*")
-_SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")
-_FENCE = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
-_DECISION = re.compile(
+_GIT_OPTIONS = lazy_pattern(r"^(?:(?:-[Cc] \S+|-\S+) )+")
+_STEPS = lazy_pattern(r"\|\||&&|[;|\n]")
+_ASSIGNMENT = lazy_pattern(r"\w+=\S*")
+_SENTENCES = lazy_pattern(r"(?<=[.!?])\s+|\n+")
+_FENCE = lazy_pattern(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
+_DECISION = lazy_pattern(
     r"\b(?:decid(?:e|ed|ing)|decision|chose|chosen|agreed|settled on|opted for|go(?:ing)? with"
     r"|went with|instead of|rather than|(?:do not|don't|never|always|must(?: not)?) (?!know\b)\w+"
     r"|switch(?:ed|ing)? to|prefer(?:red)?|the reason (?:is|was)|trade-?off|from now on"
@@ -257,7 +258,7 @@ def _steps_until_passed(failed: ToolUse, later: Sequence[ToolUse]) -> list[ToolU
     return []
 
 
-_ERROR = re.compile(r"\b\w*(?:Error|Exception)\b|\b(?:error|fatal|panic(?:ked)?|FAILED)\b")
+_ERROR = lazy_pattern(r"\b\w*(?:Error|Exception)\b|\b(?:error|fatal|panic(?:ked)?|FAILED)\b")
 
 
 def _error_of(use: ToolUse) -> str:

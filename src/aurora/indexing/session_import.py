@@ -11,7 +11,6 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,10 +28,11 @@ from aurora.indexing.session_notes import (
     transcript_name,
     transcript_notes,
 )
+from aurora.quick_classes import dataclass, field
 from aurora.redaction import Redactor
 from aurora.session_facts import SESSION
+from aurora.sources.reading import Skipped
 from aurora.sources.sessions.base import Exchange, Options, Reading, Session, SessionReader
-from aurora.sources.walk import Skipped
 from aurora.stores.base import FileState, Store
 from aurora.types import READING, Chunk, Listener, Progress
 

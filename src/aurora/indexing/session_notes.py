@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path, PurePath
 
+from aurora.quick_classes import dataclass, field, replace
 from aurora.redaction import Redactor
 from aurora.session_facts import SESSION
 from aurora.sources.sessions.base import Offset, Session
@@ -126,7 +126,8 @@ class TranscriptNote:
             state = {name: redactor.text(text) for name, text in offset.state.items()}
             offset = replace(offset, state=state)
         facts: dict[str, Json] = {"version": VERSION, "scope": self.scope.facts()}
-        facts |= {"offset": asdict(offset) if offset else None}
+        names = offset.__match_args__ if offset else ()
+        facts["offset"] = {name: getattr(offset, name) for name in names} or None
         name = transcript_name(self.agent, self.path)
         return FileState(name, self.size, self.modified_ns, _dumped(facts))
 

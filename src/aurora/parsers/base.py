@@ -9,9 +9,9 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Protocol
 
+from aurora.quick_classes import dataclass
 from aurora.types import Chunk, Document, Lines
 
 _ELLIPSIS = b" ..."

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from aurora.parsers import queries
 from aurora.parsers.base import Source
+from aurora.quick_classes import dataclass, field, replace
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
+from aurora.quick_classes import dataclass
 from aurora.text import find_date
 
 LONGEST_HEADING = 200  # characters kept: a data file may also start with `#`

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
-from typing import NamedTuple
 
 from aurora.parsers.base import Ids, Parsed
+from aurora.quick_classes import NamedTuple
 from aurora.types import Chunk, Document, Kind, Lines
 
 _WINDOW = 50  # lines: about a screen

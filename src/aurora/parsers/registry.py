@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
 from functools import cache
 from pathlib import PurePosixPath
 
@@ -13,6 +12,7 @@ from aurora.parsers.languages import GRAMMARS, PLAIN_LANGUAGES, PROSE
 from aurora.parsers.lessons import is_lesson_path, parse_lesson
 from aurora.parsers.plain import PlainParser
 from aurora.parsers.prose import NotesParser
+from aurora.quick_classes import replace
 from aurora.types import Document, Kind
 
 logger = logging.getLogger(__name__)

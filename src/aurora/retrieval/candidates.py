@@ -9,11 +9,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from contextlib import suppress
-from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import chain, filterfalse
 from pathlib import PurePath
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from aurora.errors import AuroraError, EmbedderMismatchError, EmbeddingError, NoVectorsError
 from aurora.fusion.base import (
@@ -26,8 +25,9 @@ from aurora.fusion.base import (
     lead,
     uses_context,
 )
+from aurora.quick_classes import NamedTuple, dataclass, field
 from aurora.retrieval.collapse import is_translation
-from aurora.retrieval.confidence import LESSON, judge, never_rising
+from aurora.retrieval.confidence import judge, never_rising
 from aurora.retrieval.config import HybridConfig
 from aurora.retrieval.dialogue import (
     NEWEST,
@@ -71,7 +71,7 @@ from aurora.signals.nearness import comparable, near_rows, with_nearness
 from aurora.signals.semantic import MeaningSignal
 from aurora.stores.base import SearchedStore
 from aurora.text import has_cjk, tokenize
-from aurora.types import Fused, Hit, Listener, Mode, Note, Place, Ranking, ignore_events
+from aurora.types import LESSON, Fused, Hit, Listener, Mode, Note, Place, Ranking, ignore_events
 
 logger = logging.getLogger(__name__)
 

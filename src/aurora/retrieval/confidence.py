@@ -15,16 +15,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence, Set
 from math import exp, fsum, log
 from operator import mul
-from typing import NamedTuple
 
 from aurora.fusion.base import add_part
+from aurora.quick_classes import NamedTuple
 from aurora.signals.base import SignalScores, counts_words
 from aurora.signals.exact import has_identifier, is_inside, is_mentioned, is_named, leads
 from aurora.text import is_stop_word, tokenize
-from aurora.types import Fused, Ranking
+from aurora.types import LESSON, Fused, Ranking
 
 MIN_RELEVANCE = 0.1  # of the first result: below it, nothing is relevant
-LESSON = "lesson"  # the contribution that raises a lesson to the score of its place
 _PLACES = 10  # later places count alike, so that a filter, which reads fewer of them, changes none
 _FIRST = 5  # results that tell whether there is an answer at all
 _NEAR = 100  # chunks with the highest cosines, the measure of a cosine that stands out

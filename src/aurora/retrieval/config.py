@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from importlib import import_module
 from typing import cast
 
@@ -12,6 +11,7 @@ from aurora.errors import QueryError
 from aurora.fusion.auto import OWN, Auto, Trust
 from aurora.fusion.base import KEYWORD, Fusion
 from aurora.fusion.weighted import Weighted
+from aurora.quick_classes import dataclass
 from aurora.retrieval.confidence import MIN_RELEVANCE
 from aurora.signals.activation import HALF_LIFE
 from aurora.types import Mode, Rerank

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import islice
-from typing import NamedTuple
 
 from aurora.fusion.base import CandidateContext, Turns, add_part, in_order
+from aurora.quick_classes import NamedTuple
 from aurora.stores.base import SearchedStore
 from aurora.text import is_stop_word, stem, tokenize
 from aurora.types import Chunk, Fused, Place, Ranking

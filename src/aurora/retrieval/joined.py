@@ -11,14 +11,14 @@ from array import array
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
 from datetime import datetime
 from heapq import nsmallest
 from itertools import chain
 from pathlib import Path
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from aurora.errors import AuroraError, EmbedderMismatchError, EmbeddingError
+from aurora.quick_classes import NamedTuple, dataclass, replace
 from aurora.signals.base import (
     KeywordScores,
     Question,

@@ -14,15 +14,16 @@ from heapq import nsmallest
 from itertools import islice
 
 from aurora.errors import ChunkNotFoundError
+from aurora.lazy_patterns import lazy_pattern
 from aurora.stores.base import Store
 from aurora.text import MAX_TOKEN, fold_name, fold_names, has_cjk
 from aurora.types import FOREIGN_ID, Chunk, Criteria
 
 _CANDIDATES = 5  # ids shown when an ending fits several chunks
 _COLONS = 10  # tried as the separator between a file and a name
-_FILE_LINE = re.compile(r"(.+?):([0-9]{1,9})(?::[0-9]+)?", re.DOTALL)
+_FILE_LINE = lazy_pattern(r"(.+?):([0-9]{1,9})(?::[0-9]+)?", re.DOTALL)
 
-_WORD = re.compile(r"[\w-]+")
+_WORD = lazy_pattern(r"[\w-]+")
 _MOST_WORDS = 6  # the longest words of a query; each is compared with all names
 _SHORTEST = 3  # letters: shorter words are part of half of all names
 _TELLING = 6  # letters: a common run of this length is not a coincidence

@@ -25,16 +25,16 @@ from __future__ import annotations
 
 import posixpath
 import re
-from calendar import monthrange
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from itertools import chain
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from aurora.errors import QueryError
 from aurora.globs import LONGEST_GLOB
+from aurora.lazy_patterns import lazy_pattern
+from aurora.quick_classes import NamedTuple, replace
 from aurora.text import has_cjk
 from aurora.types import SOURCES, Criteria, Kind
 
@@ -50,11 +50,11 @@ _FILTER = rf"""(?<!\S)(?:
         | (?P<key>[a-z]{{4,8}}|meta\.[\w-]++):(?!:|//)(?P<values>{_VALUE}(?:,{_VALUE})*+),?(?!\S)
     )"""
 _SIGNS = '"“-:'  # every filter contains one of them
-_ONE_VALUE = re.compile(_VALUE)
-_KEYED = re.compile(r"(\w):(?=[^\s:/])")
-_NOT_A_FILTER = re.compile(r'["“”]|(?<!\S)-+')
-_HAS_WORD = re.compile(r"[^\W_]")
-_LANGUAGE = re.compile(r"[a-z][\w+#.-]*", re.ASCII)
+_ONE_VALUE = lazy_pattern(_VALUE)
+_KEYED = lazy_pattern(r"(\w):(?=[^\s:/])")
+_NOT_A_FILTER = lazy_pattern(r'["“”]|(?<!\S)-+')
+_HAS_WORD = lazy_pattern(r"[^\W_]")
+_LANGUAGE = lazy_pattern(r"[a-z][\w+#.-]*", re.ASCII)
 
 _KINDS = {kind.value: kind for kind in Kind} | {
     "func": Kind.FUNCTION,
@@ -253,11 +253,11 @@ def _once(values: Iterable[tuple[T, ...]]) -> tuple[T, ...]:
     return tuple(dict.fromkeys(chain.from_iterable(values)))
 
 
-_MONTH = re.compile(r"(\d{4})(?:-(\d\d))?", re.ASCII)
-_DAY = re.compile(r"\d{4}-?\d\d-?\d\d(?:[t ][\d:.,]+(?: ?(?:z|[+-][\d:]+))?)?", re.ASCII)
-_WHOLE_DAY = re.compile(r"\d{4}-?\d\d-?\d\d", re.ASCII).fullmatch
+_MONTH = lazy_pattern(r"(\d{4})(?:-(\d\d))?", re.ASCII)
+_DAY = lazy_pattern(r"\d{4}-?\d\d-?\d\d(?:[t ][\d:.,]+(?: ?(?:z|[+-][\d:]+))?)?", re.ASCII)
+_WHOLE_DAY = lazy_pattern(r"\d{4}-?\d\d-?\d\d", re.ASCII).fullmatch
 _DAYS = {"today": 0, "yesterday": 1}
-_AGE = re.compile(r"(?:last |(?P<count>\d{1,6}) ?)(?P<unit>[a-z]+)(?(count)(?: ago)?)", re.ASCII)
+_AGE = lazy_pattern(r"(?:last |(?P<count>\d{1,6}) ?)(?P<unit>[a-z]+)(?(count)(?: ago)?)", re.ASCII)
 _SPANS = {
     **dict.fromkeys(("min", "mins", "minute", "minutes"), timedelta(minutes=1)),
     **dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), timedelta(hours=1)),
@@ -333,6 +333,8 @@ def _age(words: str, now: datetime) -> datetime | None:
 
 def _months_before(moment: datetime, months: int) -> datetime:
     """The same day of an earlier month, or its last: a month before March 31 is February 28."""
+    from calendar import monthrange  # noqa: PLC0415 - loads locale, for few questions
+
     year, month = divmod(moment.year * 12 + moment.month - 1 - months, 12)
     day = min(moment.day, monthrange(year, month + 1)[1])
     return moment.replace(year=year, month=month + 1, day=day)

@@ -15,13 +15,13 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from aurora.concurrency import BackgroundTask
 from aurora.embeddings.base import TokenEmbedder
 from aurora.errors import AuroraError, EmbeddingError, LlmError
 from aurora.fusion.base import add_part, scaled
+from aurora.quick_classes import dataclass, replace
 from aurora.retrieval.confidence import never_rising
 from aurora.signals.exact import is_named
 from aurora.text import tokenize

@@ -10,7 +10,6 @@ import threading
 from array import array
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Sequence, Set
-from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
 from itertools import chain, filterfalse
@@ -18,6 +17,7 @@ from pathlib import Path
 
 from aurora.errors import IndexFileError, QueryError
 from aurora.fusion.base import uses_context
+from aurora.quick_classes import replace
 from aurora.retrieval.candidates import (
     NO_KEYWORD,
     Candidates,

@@ -12,11 +12,10 @@ from itertools import filterfalse
 
 from aurora.retrieval.lookup import nearest_names
 from aurora.retrieval.time_spans import TimeSpan
-from aurora.session_facts import SESSION
+from aurora.session_facts import SESSION, TALK
 from aurora.stores.base import Search
-from aurora.types import Chunk, Criteria, Note, SearchResult
+from aurora.types import Criteria, Note, SearchResult
 
-TALK = ("session", "conversation")  # values of `metadata.source`
 _TALK = Criteria(sources=TALK)
 _FITS = 0.1  # confidence: talk about something else has 0.03 to 0.08
 
@@ -37,20 +36,16 @@ def without_other_times(
     return array("q", filterfalse(outside.__contains__, rows))
 
 
-def is_talk(chunk: Chunk) -> bool:
-    return chunk.metadata.get("source") in TALK
-
-
 def fits_talk(result: SearchResult) -> bool:
     """Whether a result is talk about the question, and not only the best of its time."""
-    return is_talk(result.chunk) and result.score >= _FITS
+    return result.chunk.is_talk and result.score >= _FITS
 
 
 def note_span(span: TimeSpan, found: Iterable[SearchResult], *, fits: bool) -> Iterator[Note]:
     """What a search did with the time of a question; nothing where no talk is shown."""
     if fits:
         yield Note(f'"{span.words}": of sessions and conversations only those of {span.text}')
-    elif any(is_talk(result.chunk) for result in found):
+    elif any(result.chunk.is_talk for result in found):
         yield Note(
             f'"{span.words}": no session or conversation of {span.text} fits, so those of other '
             "times are shown"

@@ -11,7 +11,9 @@ import re
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, time, timedelta
 from functools import cache
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
+
+from aurora.quick_classes import NamedTuple
 
 _DAY = timedelta(days=1)
 _ONE_WEEK = timedelta(weeks=1)

@@ -17,9 +17,9 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
+from aurora.quick_classes import dataclass
 from aurora.signals.base import Question, SparseScores
 from aurora.stores.base import SearchedStore
 from aurora.text import find_date

@@ -6,8 +6,9 @@ from bisect import bisect_right
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from heapq import nsmallest
-from typing import NamedTuple, Protocol, TypeGuard
+from typing import Protocol, TypeGuard
 
+from aurora.quick_classes import NamedTuple
 from aurora.stores.base import Revision
 from aurora.types import Hit, Ranking
 

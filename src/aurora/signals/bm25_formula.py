@@ -12,8 +12,9 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
+from aurora.quick_classes import NamedTuple
 from aurora.signals.base import RankedScores, SparseScores
 from aurora.signals.index_file import Array
 from aurora.stores.base import TermCounts

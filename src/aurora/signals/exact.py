@@ -11,10 +11,10 @@ slower than `bm25` on large memories, but needs no index file, and it finds part
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 from functools import lru_cache
 
+from aurora.lazy_patterns import lazy_pattern
 from aurora.signals.base import Question, SparseScores
 from aurora.stores.base import Definition, SearchedStore
 from aurora.text import fold_name, tokenize
@@ -32,12 +32,12 @@ _SOME = 0.05  # what a chunk without any of the identifiers would lose
 _MOST = 200  # definitions of one name; a more common name does not say which one is meant
 _MOST_INSIDE = 12
 _LONGEST = 200  # characters of a query that may be one name
-_SEPARATOR = re.compile(r"\.|::|->|[#/:\\]")
-_CALL = re.compile(r"\([^()]*\)?$")
+_SEPARATOR = lazy_pattern(r"\.|::|->|[#/:\\]")
+_CALL = lazy_pattern(r"\([^()]*\)?$")
 # An identifier is not an English word: it has a hump, an underscore, a separator or a call.
-_IDENTIFIER = re.compile(r"[^\W\d]\w*(?:(?:\.|::|->|#)\w+)*(?:\(\))?")
-_CODE_LIKE = re.compile(r"_|[a-z0-9][A-Z]|\.\w|::|->|#|\(\)$|[A-Za-z]\d")
-_SURELY_CODE = re.compile(r"\w_\w|[a-z0-9][A-Z]|::|->|\(\)$")  # neither `Node.js` nor `utf8`
+_IDENTIFIER = lazy_pattern(r"[^\W\d]\w*(?:(?:\.|::|->|#)\w+)*(?:\(\))?")
+_CODE_LIKE = lazy_pattern(r"_|[a-z0-9][A-Z]|\.\w|::|->|#|\(\)$|[A-Za-z]\d")
+_SURELY_CODE = lazy_pattern(r"\w_\w|[a-z0-9][A-Z]|::|->|\(\)$")  # neither `Node.js` nor `utf8`
 
 _DEEPEST = 1000  # rows of a text search
 
@@ -187,16 +187,16 @@ def _at_most(level: float, definition: Definition) -> float:
 # Code that stands behind the code it is about
 
 
-_INNER_TESTS = re.compile(r"(?:^|\.)tests?\.")
+_INNER_TESTS = lazy_pattern(r"(?:^|\.)tests?\.")
 # Paths of such code, and the words of a query that ask for it.
 _ASIDE = {
-    re.compile(
+    lazy_pattern(
         r"(?:^|/)(?:tests?|testing|specs?|__tests__|testdata|test_data|fixtures?)/"
         r"|(?:^|/)(?:test_[^/]*|[^/]*(?:_test|_spec|[.-]test|[.-]spec|[a-z]Tests?)|conftest)\.\w+$"
     ): frozenset(("test", "tests", "testing", "spec", "specs", "fixture", "fixtures", "mock")),
-    re.compile(r"(?:^|/)_?(?:examples?|samples?|demos?|tutorials?|playground|docs?|docs_src)/"):
+    lazy_pattern(r"(?:^|/)_?(?:examples?|samples?|demos?|tutorials?|playground|docs?|docs_src)/"):
         frozenset(("example", "examples", "sample", "demo", "tutorial", "docs", "documentation")),
-    re.compile(
+    lazy_pattern(
         r"(?:^|/)(?:vendor|vendored|_vendor|third_party|thirdparty|node_modules|dist|build|compat"
         r"|_compat|legacy|deprecated|generated|migrations)/"
         r"|\.min\.\w+$|\.d\.ts$|\.pb\.\w+$|_pb2(?:_grpc)?\.py$|[._]generated\.|\.g\.\w+$"

@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from aurora.files import open_no_follow
-from aurora.sources.walk import Skipped, SourceFile, look_at
+from aurora.sources.reading import Skipped
+from aurora.sources.walk import SourceFile, look_at
 
 _YEAR, _MONTH, _LOG = re.compile("[0-9]{4}"), re.compile("[0-9]{2}"), re.compile(r".*\.md", re.S)
 _BLOCK = 1 << 20

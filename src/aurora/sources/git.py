@@ -7,18 +7,18 @@ repository's own.
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
-import tempfile
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, NamedTuple, TypeVar
+from typing import IO, TYPE_CHECKING, TypeVar
 
 from aurora.errors import GitError, GitLimitError, GitStartError, NoRepositoryError, SourceError
 from aurora.platforms import limit_memory
+from aurora.quick_classes import NamedTuple, dataclass
+
+if TYPE_CHECKING:
+    import subprocess
 
 T = TypeVar("T")
 
@@ -127,6 +127,9 @@ class Git:
         environment: dict[str, str],
         fine: Collection[int],
     ) -> Iterator[bytes]:
+        import subprocess  # noqa: PLC0415 - a start that runs no git should not wait for them
+        import tempfile  # noqa: PLC0415
+
         with ExitStack() as stack:
             timed_out = threading.Event()
             try:
@@ -212,10 +215,16 @@ def _without(filters: Sequence[str]) -> dict[str, str]:
     return words
 
 
+def is_installed() -> bool:
+    from shutil import which  # noqa: PLC0415 - as above
+
+    return which("git") is not None
+
+
 def _start_error(folder: Path, exc: OSError | RuntimeError) -> SourceError:
     if not folder.is_dir():
         return NoRepositoryError(f"{folder} is not a folder")
-    if not isinstance(exc, FileNotFoundError) or shutil.which("git") is not None:
+    if not isinstance(exc, FileNotFoundError) or is_installed():
         return GitStartError(
             f"git cannot be started in {folder}: {getattr(exc, 'strerror', None) or exc}",
             hint="free memory, processes or open files (see `ulimit -a`), then try again",
@@ -256,17 +265,21 @@ def open_scratch(git: Git) -> Iterator[Scratch]:
     output = git.run("rev-parse", "--git-path", "objects").removesuffix(b"\n")
     path = str(git.folder.absolute() / os.fsdecode(output))
     quoted = path.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    with tempfile.TemporaryDirectory(prefix=_SCRATCH) as folder:
+    from tempfile import TemporaryDirectory  # noqa: PLC0415 - as above
+
+    with TemporaryDirectory(prefix=_SCRATCH) as folder:
         _remove_abandoned(Path(folder))
         yield Scratch(Path(folder), f'"{quoted}"')
 
 
 def _remove_abandoned(own: Path) -> None:
     """Remove the scratch folders of killed runs. None is in use for as long as this."""
+    from shutil import rmtree  # noqa: PLC0415 - as above
+
     for other in own.parent.glob(f"{_SCRATCH}*"):
         with suppress(OSError):
             if other.lstat().st_mtime < own.lstat().st_mtime - _SCRATCH_AGE:
-                shutil.rmtree(other, ignore_errors=True)
+                rmtree(other, ignore_errors=True)
 
 
 # Queries
@@ -286,8 +299,8 @@ def own_filters(git: Git) -> list[str]:
 
 def version() -> str:
     """Return the version of git."""
-    folder = Path(tempfile.gettempdir())  # any folder that exists
-    return os.fsdecode(Git(folder).run("--version")).strip().removeprefix("git version ")
+    any_folder = Path(os.sep)
+    return os.fsdecode(Git(any_folder).run("--version")).strip().removeprefix("git version ")
 
 
 def find_root(path: Path) -> Path | None:
@@ -297,7 +310,7 @@ def find_root(path: Path) -> Path | None:
 
 def find_unasked_root(path: Path) -> Path | None:
     """Return the top of a repository when git is not installed; None when it is."""
-    return next(_with_git_folder(path), None) if shutil.which("git") is None else None
+    return next(_with_git_folder(path), None) if not is_installed() else None
 
 
 def work_tree(git: Git) -> Path:
@@ -339,10 +352,13 @@ def list_changes(folder: Path, most: int) -> list[Change] | None:
 
 
 def _read_changes(git: Git, most: int) -> list[Change]:
-    if not git.run("rev-parse", "--verify", "--quiet", "HEAD^{commit}", fine=(0, 1)):
-        return []  # there is no commit yet
     words = ("--no-merges", "--no-renames", "--relative", "--name-only", "--format=%x01%s%x02")
-    output = git.run("log", "-z", f"--max-count={most}", *words, "--", ".")
+    try:
+        output = git.run("log", "-z", f"--max-count={most}", *words, "--", ".")
+    except GitError:
+        if git.run("rev-parse", "--verify", "--quiet", "HEAD^{commit}", fine=(0, 1)):
+            raise
+        return []  # there is no commit yet
     changes = []
     for entry in output.split(b"\x01")[1:]:
         subject, _, names = entry.partition(b"\x02")

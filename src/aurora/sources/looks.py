@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, TypeAlias
 from aurora.files import make_folder, read_file, replacing
 
 if TYPE_CHECKING:
-    from aurora.sources.walk import Skipped, SourceFile
+    from aurora.sources.reading import Skipped
+    from aurora.sources.walk import SourceFile
 
 # Stamps by path; those below the folder are relative to it, the folder itself is "".
 Look: TypeAlias = Mapping[str, str]

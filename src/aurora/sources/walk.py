@@ -11,17 +11,18 @@ import codecs
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
 from aurora.errors import GitStartError, SourceError
 from aurora.files import open_no_follow
+from aurora.quick_classes import dataclass
 from aurora.sources.git import find_root, find_unasked_root, list_files
 from aurora.sources.ignore import AURORA_IGNORE, GIT_IGNORE, IgnoreFiles, unknown_steps
 from aurora.sources.reading import (
     BUILT,
     VENDORED,
+    Skipped,
     looks_secret,
     starts_binary,
     unwanted_by_name,
@@ -47,19 +48,6 @@ class SourceFile:
     repository: Path | None = None  # top of the git work tree that holds the file
     is_log: bool = False  # a conversation log: no rule on size or name applies
     identity: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Skipped:
-    """A file left out, and why."""
-
-    path: Path
-    reason: str
-
-    @property
-    def is_unreadable(self) -> bool:
-        """True for a reason that may pass; every other reason holds until the file changes."""
-        return self.reason.startswith("unreadable")
 
 
 def require_path(target: Path) -> None:

@@ -17,7 +17,6 @@ import stat
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -27,6 +26,7 @@ from aurora.errors import SourceError, WatchError
 from aurora.files import open_no_follow
 from aurora.package_manager import install_command
 from aurora.platforms import follows_whole_trees
+from aurora.quick_classes import dataclass
 from aurora.sources.git import find_ignored, find_root, list_ignored_folders
 from aurora.sources.ignore import AURORA_IGNORE, GIT_IGNORE, IgnoreFiles
 from aurora.sources.reading import VENDORED

@@ -16,12 +16,12 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from aurora.errors import EmbedderMismatchError
+from aurora.quick_classes import NamedTuple, dataclass
 from aurora.types import (
     Chunk,
     ChunkHistory,

@@ -8,7 +8,6 @@ metadata. The first version has none, so a memory of one checkout knows nothing 
 from __future__ import annotations
 
 import hashlib
-import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
@@ -16,6 +15,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from aurora.lazy_patterns import lazy_pattern
 from aurora.stores.base import Checkout, Checkouts, FileState, KnownCheckout
 from aurora.stores.shared import UNKNOWN, D, Part
 from aurora.types import Chunk
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from aurora.stores.parts import ChunkPart
 
 _FIRST = "main checkout"
-_COPY = re.compile(r"#\d+\Z")  # the number of an id that another file or variant has, too
+_COPY = lazy_pattern(r"#\d+\Z")  # the number of an id that another file or variant has, too
 
 
 class CheckoutPart(Part[D], Checkouts):

@@ -13,6 +13,7 @@ from operator import attrgetter
 from typing import Any
 
 from aurora.globs import Rule, parse_rule
+from aurora.lazy_patterns import lazy_pattern
 from aurora.session_facts import SESSION
 from aurora.text import CJK, MAX_TOKEN, fold_name, has_cjk
 from aurora.types import Chunk, Json, Kind, Lines, Place, is_recorded
@@ -50,7 +51,7 @@ def _as_rule(glob: str) -> str:
 
 
 _MOST_PARTS, _LONGEST_PART = 32, 128  # of a LIKE pattern, which may have 50,000 bytes
-_WILDCARD = re.compile(r"[*?\[]")
+_WILDCARD = lazy_pattern(r"[*?\[]")
 
 
 def has_wildcard(glob: str) -> bool:
@@ -159,8 +160,8 @@ def place_of(columns: Sequence[Any]) -> Place:
 
 MAX_TERMS = 32  # words of one query; a longer text is a document, and its start is enough
 
-_WORD = re.compile(r"[^\W_]+(?:_+[^\W_]+)*")
-_PART = re.compile(r"[^\W_]+")
+_WORD = lazy_pattern(r"[^\W_]+(?:_+[^\W_]+)*")
+_PART = lazy_pattern(r"[^\W_]+")
 _LETTER = rf"[^\W_{CJK}]"
 _BETWEEN = r"[\W_]"
 

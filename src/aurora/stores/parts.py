@@ -12,13 +12,13 @@ import sys
 from abc import abstractmethod
 from collections import Counter, defaultdict
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import ClassVar
 
 from aurora.errors import StoreError
 from aurora.packing import VECTOR_WIDTH
+from aurora.quick_classes import replace
 from aurora.stores.base import (
     SESSION_NOTES,
     Chunks,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict
 
 from aurora.display.records import recall_record
 from aurora.display.usage_table import savings_record
@@ -47,7 +46,7 @@ def calls(door: Door, *, limit: int = 200, before: float = math.inf) -> dict[str
     records.reverse()
     key = memory_key(door.memory.places.memory_folder)
     shown = records[: max(1, min(limit, _MOST))]
-    rows: list[Json] = [{**asdict(record), "here": record.memory == key} for record in shown]
+    rows: list[Json] = [{**record._asdict(), "here": record.memory == key} for record in shown]
     return {"calls": rows, "more": len(records) > len(shown)}
 
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from aurora.errors import SourceError
+from aurora.sources.reading import Skipped
 from aurora.sources.sessions.base import Exchange, Session, ToolKind, ToolUse
 from aurora.sources.sessions.memories import MemoryFile, locate_memories
 from aurora.sources.sessions.readers import OURS, agent_names, make_reader
-from aurora.sources.walk import Skipped
 from tests.sources.sessions.samples import (
     CLAUDE,
     CODEX,

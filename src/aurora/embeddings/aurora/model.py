@@ -12,13 +12,12 @@ from __future__ import annotations
 
 import logging
 import math
-import platform
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from importlib.util import find_spec
 from itertools import accumulate, chain, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +44,8 @@ from aurora.embeddings.compute import (
     usable_processors,
 )
 from aurora.errors import EmbeddingError
+from aurora.platforms import processor_kind
+from aurora.quick_classes import NamedTuple
 
 if TYPE_CHECKING:
     from aurora.embeddings.onnx import Session
@@ -357,4 +358,4 @@ def _has_fast_int8() -> bool:
 
     An x86 without them ran 20,000 pieces a second and thread in numpy, 6,000 to 14,000 in 8 bits.
     """
-    return not products_overflow(platform.machine(), Path("/proc/cpuinfo"))
+    return not products_overflow(processor_kind(), Path("/proc/cpuinfo"))

@@ -11,13 +11,13 @@ import stat
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
 from aurora.errors import GitError, GitLimitError
 from aurora.files import open_no_follow
+from aurora.quick_classes import dataclass
 from aurora.sources.git import Git, own_filters, work_tree
 
 WORKERS = 2  # git processes at a time

@@ -21,11 +21,11 @@ import logging
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TypeAlias, TypeVar
 
 from aurora.errors import GitError, GitLimitError, NoRepositoryError
+from aurora.quick_classes import dataclass
 from aurora.sources.blame.cache import (
     BlameCache,
     cache_file,

@@ -16,11 +16,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
 
+from aurora.sources.reading import Skipped
 from aurora.sources.sessions.base import Exchange, Offset, Options, Reading
 from aurora.sources.sessions.json_values import clean
 from aurora.sources.sessions.jsonl import open_transcript
 from aurora.sources.sessions.transcript import Transcript, digest
-from aurora.sources.walk import Skipped
 
 _AGENT = "aider"
 _FILE = ".aider.chat.history.md"

@@ -10,14 +10,14 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
+from aurora.quick_classes import dataclass, field
 from aurora.redaction import Redactor
-from aurora.sources.walk import Skipped
+from aurora.sources.reading import Skipped
 
 _MOST_REASONS = 100  # different ones; the types of unknown records may be anything
 

@@ -12,6 +12,7 @@ from datetime import datetime
 from pathlib import Path
 
 from aurora.files import open_no_follow
+from aurora.sources.reading import Skipped
 from aurora.sources.sessions.base import (
     Offset,
     Options,
@@ -33,7 +34,6 @@ from aurora.sources.sessions.json_values import (
 )
 from aurora.sources.sessions.jsonl import Fields, Handle, read_jsonl
 from aurora.sources.sessions.transcript import Transcript, digest
-from aurora.sources.walk import Skipped
 from aurora.types import Json
 
 _AGENT = "claude-code"

@@ -12,6 +12,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from aurora.sources.reading import Skipped
 from aurora.sources.sessions.base import (
     Exchange,
     Offset,
@@ -33,7 +34,6 @@ from aurora.sources.sessions.json_values import (
 )
 from aurora.sources.sessions.jsonl import Fields, iter_records, open_transcript
 from aurora.sources.sessions.transcript import Transcript, digest
-from aurora.sources.walk import Skipped
 from aurora.types import Json
 
 _AGENT = "copilot-chat"

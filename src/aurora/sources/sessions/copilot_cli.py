@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
+from aurora.sources.reading import Skipped
 from aurora.sources.sessions.base import (
     Offset,
     Options,
@@ -29,7 +30,6 @@ from aurora.sources.sessions.json_values import (
 )
 from aurora.sources.sessions.jsonl import Fields, Handle, read_jsonl
 from aurora.sources.sessions.transcript import Transcript, digest
-from aurora.sources.walk import Skipped
 from aurora.types import Json
 
 _AGENT = "copilot-cli"

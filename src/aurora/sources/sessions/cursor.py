@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from aurora.sources.reading import Skipped
 from aurora.sources.sessions.base import (
     Exchange,
     Offset,
@@ -39,7 +40,6 @@ from aurora.sources.sessions.json_values import (
 )
 from aurora.sources.sessions.jsonl import Fields, Handle, read_jsonl
 from aurora.sources.sessions.transcript import Transcript, digest
-from aurora.sources.walk import Skipped
 from aurora.types import Json
 
 _AGENT = "cursor"

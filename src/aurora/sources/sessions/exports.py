@@ -14,6 +14,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import IO
 
+from aurora.sources.reading import Skipped
 from aurora.sources.sessions.base import Exchange, Offset, Options, Reading
 from aurora.sources.sessions.json_values import (
     as_line,
@@ -29,7 +30,6 @@ from aurora.sources.sessions.json_values import (
 )
 from aurora.sources.sessions.jsonl import open_transcript
 from aurora.sources.sessions.transcript import Transcript, digest
-from aurora.sources.walk import Skipped
 from aurora.types import Json
 
 MAX_CONVERSATION = 64 * 1024 * 1024  # bytes

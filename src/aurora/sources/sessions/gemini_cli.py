@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
+from aurora.sources.reading import Skipped
 from aurora.sources.sessions.base import (
     Exchange,
     Offset,
@@ -40,7 +41,6 @@ from aurora.sources.sessions.json_values import (
 from aurora.sources.sessions.jsonl import Fields, iter_records, open_transcript
 from aurora.sources.sessions.tool_uses import exit_status
 from aurora.sources.sessions.transcript import Transcript, digest
-from aurora.sources.walk import Skipped
 from aurora.types import Json
 
 _AGENT = "gemini-cli"

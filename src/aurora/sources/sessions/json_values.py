@@ -10,10 +10,11 @@ import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
+from aurora.lazy_patterns import lazy_pattern
 from aurora.types import Json
 
-_HOOK_CONTEXT = re.compile(r"\s*<hook_context>.*?</hook_context>", re.DOTALL)
-_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
+_HOOK_CONTEXT = lazy_pattern(r"\s*<hook_context>.*?</hook_context>", re.DOTALL)
+_ESCAPES = lazy_pattern(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
 _LARGEST = 2**63 - 1
 _MILLISECONDS = 100_000_000_000  # greater numbers of seconds are later than the year 5000
 

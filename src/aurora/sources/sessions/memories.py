@@ -6,11 +6,11 @@ Reading and cutting them is left to what reads notes.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from aurora.quick_classes import dataclass
+from aurora.sources.reading import Skipped
 from aurora.sources.sessions.base import find_files, folder_of
-from aurora.sources.walk import Skipped
 
 _IN_HOME = {  # agent: folder's variable, its default, and files in it
     "claude-code": ("CLAUDE_CONFIG_DIR", ".claude", ("CLAUDE.md",)),

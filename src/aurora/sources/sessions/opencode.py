@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
+from aurora.sources.reading import Skipped
 from aurora.sources.sessions.base import (
     Exchange,
     Offset,
@@ -35,7 +36,6 @@ from aurora.sources.sessions.json_values import (
     parse_json,
 )
 from aurora.sources.sessions.transcript import Transcript
-from aurora.sources.walk import Skipped
 from aurora.types import Json
 
 _AGENT = "opencode"

@@ -11,6 +11,7 @@ import re
 import shlex
 from collections.abc import Sequence
 
+from aurora.lazy_patterns import lazy_pattern
 from aurora.redaction import Redactor
 from aurora.sources.sessions.base import ToolKind
 from aurora.sources.sessions.json_values import (
@@ -69,15 +70,15 @@ _OLD = ("old_string", "old_str", "oldString", "oldText", "old_text")
 _NEW = ("new_string", "new_str", "newString", "newText", "new_text", "content", "contents",
         "file_text", "code_edit", "new_source")  # fmt: skip
 _PATCH = ("input", "patch", "diff", "patchText")
-_PATCHED = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+)$", re.MULTILINE)
-_EXIT = re.compile(
+_PATCHED = lazy_pattern(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+)$", re.MULTILINE)
+_EXIT = lazy_pattern(
     r"^\W{0,3}(?:Error: )?(?:Exit code:?|Process exited with code|Command exited with code"
     r"|<exited with exit code|<shellId: \S{1,80} completed with exit code|exit status:?)"
     r" {0,3}(-?[0-9]{1,10})",
     re.IGNORECASE | re.MULTILINE,
 )
 _EXIT_WITHIN = 200  # characters at either end: further in, it is the output of a command
-_ERROR_LINE = re.compile(
+_ERROR_LINE = lazy_pattern(
     r"^(?:E  |.{0,300}?(?:[Ee]rror|ERROR|[Ee]xception|Traceback|[Ff]ailed|FAILED|[Ff]atal"
     r"|[Pp]anic|denied|not found|cannot |undefined)).{0,300}",
     re.MULTILINE,

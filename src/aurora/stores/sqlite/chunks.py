@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 
+from aurora.quick_classes import replace
 from aurora.stores.base import FileFacts, FileState, Reasoning, Revision
 from aurora.stores.parts import NEXT, OF_FILES, USED, ChunkPart, embedded_text
 from aurora.stores.shared import Row

@@ -10,13 +10,13 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from aurora.errors import ForeignSchemaError, StoreBusyError, StoreError, StoreFormatError
 from aurora.files import make_file, open_file, require_plain
 from aurora.package_manager import upgrade_command
 from aurora.platforms import free_bytes, lock
+from aurora.quick_classes import dataclass
 from aurora.stores.sqlite.integrity import (
     LONG,
     Stamp,

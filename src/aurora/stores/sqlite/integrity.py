@@ -18,11 +18,12 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, Self
+from typing import BinaryIO, Self
 
 from aurora.errors import StoreBusyError, StoreFormatError
 from aurora.files import open_file, read_file
 from aurora.platforms import lock
+from aurora.quick_classes import NamedTuple
 from aurora.stores.sqlite.schema import CHECKSUMS, STRAY_SYMBOLS, TEXT_INDEXES, is_damaged
 from aurora.text import pluralize
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sqlite3
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
 
 from aurora.errors import StoreFormatError
 from aurora.files import OWNERS_FOLDER
+from aurora.quick_classes import NamedTuple, dataclass, field
 from aurora.stores.base import TRANSCRIPT_NOTES, Reclaimed
 from aurora.stores.parts import NEXT, OF_FILES, USED, read_embedder
 from aurora.stores.shared import PAGE, Row
@@ -228,12 +226,14 @@ def copy_foreign(path: Path) -> Iterator[ForeignCopy]:
 @contextmanager
 def _scratch(path: Path) -> Iterator[Path]:
     """A folder for a new file, beside the old one. Removes what a killed process left there."""
+    from shutil import rmtree  # noqa: PLC0415 - a start should not wait for it
+
     folder = path.with_name(f"{path.name}-salvage")
-    shutil.rmtree(folder, ignore_errors=True)
+    rmtree(folder, ignore_errors=True)
     try:
         yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        rmtree(folder, ignore_errors=True)
 
 
 def _free_name(path: Path) -> Path:
@@ -249,11 +249,13 @@ def _free_name(path: Path) -> Path:
 def _forced_open(path: Path, folder: Path) -> Iterator[sqlite3.Connection]:
     """A copy of a file that SQLite refuses, with a valid header. Missing pages at its end are
     zeros, and no page is free."""
+    from shutil import copyfile  # noqa: PLC0415 - as above
+
     folder.mkdir(mode=OWNERS_FOLDER)
     copy = folder / "torn.db"
     for end in ("", "-wal"):
         with suppress(FileNotFoundError):
-            shutil.copyfile(path.with_name(f"{path.name}{end}"), copy.with_name(f"torn.db{end}"))
+            copyfile(path.with_name(f"{path.name}{end}"), copy.with_name(f"torn.db{end}"))
     with closing(connect_temporary()) as new:
         header = bytearray(new.serialize()[:_HEADER])
     with copy.open("r+b") as file:

@@ -11,8 +11,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import NamedTuple
 
+from aurora.lazy_patterns import lazy_pattern
+from aurora.quick_classes import NamedTuple
 from aurora.types import REPLACED_BY, Kind
 
 APPLICATION_ID = 0x41555241  # "AURA", tells Aurora's databases from those of other programs
@@ -395,7 +396,7 @@ STRAY_SYMBOLS = f"""
         UNION ALL SELECT * FROM (SELECT * FROM symbols EXCEPT {_ALL_SYMBOLS}))"""
 
 _FTS5_TABLES = ("data", "idx", "content", "docsize", "config")  # made by FTS5 for each index
-_COMPUTED = re.compile(r"\b(?:CHECK|GENERATED|AS)\b", re.IGNORECASE)  # expressions in a table
+_COMPUTED = lazy_pattern(r"\b(?:CHECK|GENERATED|AS)\b", re.IGNORECASE)  # expressions in a table
 # All allowed entries of `sqlite_schema`. SQLite would run any other trigger, view or index.
 _OBJECTS = frozenset(
     statement.strip()
