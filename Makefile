@@ -3,7 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
-# uv takes a fifth of pip's time. Where it finds no packages (an index that only pip knows), pip installs.
+# uv takes a fifth of pip's time. Where it finds no packages, as behind an index that only pip knows,
+# pip installs them.
 UV_INSTALL := $(INSTALL) --no-compile uv && $(BIN)/uv pip install --quiet --python $(BIN)/python \
 	--constraint constraints.txt
 INSPECTOR := 2.12.0
@@ -79,7 +80,8 @@ demo: $(VENV)/installed
 # fresh clone two processes do that first, each for a half, or each worker would rewrite all of them.
 COLLECT := $(BIN)/python -m pytest --collect-only -qq -m '$(CORE)'
 test: $(VENV)/installed-test $(BROWSER)
-	test -d tests/__pycache__ || { $(COLLECT) tests/[a-i]* tests/[t-z]* & $(COLLECT) tests/[j-s]*; wait; } > /dev/null
+	test -d tests/__pycache__ || \
+		{ $(COLLECT) tests/[a-i]* tests/[t-z]* & $(COLLECT) tests/[j-s]*; wait; } > /dev/null
 	HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-core} $(PYTEST) -m '$(CORE)' $(PYTEST_ARGS)
 
 # What `make test` leaves out.

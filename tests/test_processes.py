@@ -64,16 +64,16 @@ def test_a_server_from_elsewhere_counts_by_its_folder_or_its_open_files(project:
 def test_the_system_tells_of_a_process_of_ours(tmp_path: Path) -> None:
     with (tmp_path / "open").open("w") as file:
         child = subprocess.Popen(
-            [sys.executable, "-c", "input()", "a b"],
+            [sys.executable, "-c", "input()", f"a {tmp_path}"],
             cwd=tmp_path,
             stdin=subprocess.PIPE,
             stdout=file,
         )
         with child:
-            [seen] = list_processes(lambda words: words[-1] == "a b")
+            [seen] = list_processes(lambda words: words[-1] == f"a {tmp_path}")
             child.communicate(b"\n")
     assert seen.number == child.pid
-    assert seen.words[-3:] == ("-c", "input()", "a b")
+    assert seen.words[-3:] == ("-c", "input()", f"a {tmp_path}")
     assert seen.cwd == tmp_path
     assert tmp_path / "open" in seen.open_files
     assert abs(seen.since - (tmp_path / "open").stat().st_ctime) < 60

@@ -121,6 +121,7 @@ def _warm_up() -> None:
         with Memory(Places(Path(folder, "home"), root)) as memory:
             memory.index(root)
             memory.search("parse 用户")
+    tempfile.tempdir = None  # each fork has a TMPDIR of its own
 
 
 def _become_command(asked: bytes, streams: list[int]) -> None:
