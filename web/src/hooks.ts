@@ -92,15 +92,15 @@ export function useAnswer<T>(ask: (signal: AbortSignal) => Promise<T> | null | u
 const changes = new Shared(0);
 const run = new Shared<Run | null>(null);
 
-/** Listens to the server; called once, by the shell. */
-export function listen(): () => void {
+/** Listens to the server; called once, by the shell, with the generation that it started with. */
+export function listen(started: number): () => void {
   if (exported) return () => undefined;
   const events = new EventSource("/api/events");
   const data = <T,>(event: Event) => JSON.parse((event as MessageEvent<string>).data) as T;
-  let last: number | null = null; // the first event tells the present state
+  let last = started;
   events.addEventListener("change", (event) => {
     const { generation } = data<{ generation: number }>(event);
-    if (last !== null && last !== generation) changes.set(changes.value + 1);
+    if (last !== generation) changes.set(changes.value + 1);
     last = generation;
   });
   events.addEventListener("run", (event) => run.set(data<Run | null>(event)));

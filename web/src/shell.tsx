@@ -2,7 +2,7 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { api, exported } from "./api";
-import { copy, isTyping, listen, navigate, setTheme, type Theme, useAddress, useAnswer, useKeys, useRun, useTheme } from "./hooks";
+import { copy, isTyping, listen, navigate, say, setTheme, type Theme, useAddress, useAnswer, useKeys, useRun, useTheme } from "./hooks";
 import { Dialog } from "./parts/dialog";
 import { Link } from "./parts/link";
 import { Toast } from "./parts/state";
@@ -66,6 +66,14 @@ function Help({ onClose }: { onClose: () => void }) {
 
 const NEXT_THEME: { [theme in Theme]: Theme } = { system: "light", light: "dark", dark: "system" };
 
+async function copyLink(): Promise<void> {
+  try {
+    await copy((await api.newLink()).link, "A link for another browser is");
+  } catch (error) {
+    say((error as Error).message);
+  }
+}
+
 function Corner({ onHelp }: { onHelp: () => void }) {
   const theme = useTheme();
   const run = useRun();
@@ -80,7 +88,7 @@ function Corner({ onHelp }: { onHelp: () => void }) {
         Theme: {theme}
       </button>
       {!exported && (
-        <button type="button" class="quiet wide" onClick={async () => copy((await api.newLink()).link, "A link for another browser is")}>
+        <button type="button" class="quiet wide" onClick={() => void copyLink()}>
           Copy a link for another browser
         </button>
       )}
@@ -121,7 +129,7 @@ export function Shell() {
   const [help, setHelp] = useState(false);
   const start = useAnswer(api.start, []);
   useShellKeys(() => setHelp(true));
-  useEffect(listen, []);
+  useEffect(() => (start.value ? listen(start.value.generation) : undefined), [start.value]);
   useEffect(() => {
     const view = VIEWS.find((one) => isAt(path, one.path));
     document.title = exported?.title ?? `${view?.name ?? "Search"} · ${start.value?.memory ?? "Aurora"}`;

@@ -11,6 +11,7 @@ export interface Start {
   editor: string;
   agents: string[];
   exists: boolean;
+  generation: number;
 }
 
 export interface SessionFacts {

@@ -31,6 +31,7 @@ def start(door: Door) -> dict[str, Json]:
         "editor": "vscode",
         "agents": [*agent_names()],
         "exists": memory.exists,
+        "generation": door.generation,
     }
 
 

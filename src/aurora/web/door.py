@@ -33,6 +33,11 @@ class Door:
     def now(self) -> datetime:
         return datetime.now(UTC)
 
+    @property
+    def generation(self) -> int:
+        """A number that grows with a change of any memory that a search here asks."""
+        return sum(layer.admin.generation for layer in self.memory.layers().values())
+
     def holder(self, name: str) -> Memory:
         """The memory with this name in results; without a name, that of the folder."""
         memory = self.memory

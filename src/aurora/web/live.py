@@ -39,10 +39,10 @@ class Watcher:
         return self._state
 
     def _look(self) -> dict[str, Json]:
-        """One number that grows with a change of any memory here, and the index run at work."""
+        """The generation, and the index run at work."""
         with suppress(AuroraError):  # a memory that is being replaced
             memory = self._door.memory
-            generation = sum(layer.admin.generation for layer in memory.layers().values())
+            generation = self._door.generation
             run = memory.admin.run_progress if memory.exists else None
             return {"change": {"generation": generation}, "run": {**run._asdict()} if run else None}
         return {"change": {"generation": 0}, "run": None}

@@ -42,6 +42,7 @@ function useQuery() {
     if (asked !== sent.current) setTyped(asked); // Back, or a link
     sent.current = asked;
   }, [asked]);
+  useEffect(() => () => window.clearTimeout(timer.current), []);
   const type = (text: string) => {
     setTyped(text);
     window.clearTimeout(timer.current);
@@ -109,13 +110,12 @@ export function Search({ start }: { start: Start }) {
           placeholder={`Search ${start.memory}: words, names, type:function, path:src/**, since:7d`}
           value={typed}
           readOnly={exported !== null}
-          data-keys
           data-list-keys
           spellcheck={false}
           onInput={(event) => type(event.currentTarget.value)}
         />
         {shown && <Pills query={asked} layer={layer} filters={shown.parsed.filters} />}
-        <Count answer={shown} asked={asked} loading={answer.loading} />
+        <Count answer={shown} isSearching={answer.loading && asked !== ""} />
       </section>
       {shown && counted.value && <Facets query={asked} layer={layer} answer={counted.value} />}
       <section class="results" aria-label="Results" aria-busy={answer.loading} data-query={shown?.query}>
@@ -179,20 +179,19 @@ function signalsOf(answer: SearchAnswer): string[] {
   return [...new Set([...answer.signals, ...parts.filter(({ value }) => value >= 0.02).map(({ signal }) => signal)])];
 }
 
-function Count({ answer, asked, loading }: { answer: SearchAnswer | null; asked: string; loading: boolean }) {
-  if (!answer) return <p class="count" role="status">{asked && loading ? "Searching" : ""}</p>;
-  const count = answer.results.length;
-  const first = count === answer.limit ? "The first " : "";
+function Count({ answer, isSearching }: { answer: SearchAnswer | null; isSearching: boolean }) {
+  const count = answer?.results.length ?? 0;
+  const first = count === answer?.limit ? "The first " : "";
   return (
     <div class="count">
       <p role="status">
-        {count === 1 ? "1 result" : `${first}${count} results`}
-        <span class="muted"> in {answer.milliseconds.toFixed(0)} ms</span>
-        {answer.notes.map((note) => (
+        {answer ? (count === 1 ? "1 result" : `${first}${count} results`) : isSearching && "Searching"}
+        {answer && <span class="muted"> in {answer.milliseconds.toFixed(0)} ms</span>}
+        {answer?.notes.map((note) => (
           <span key={note} class="note"> {note}</span>
         ))}
       </p>
-      {count > 0 && <Legend signals={signalsOf(answer)} />}
+      {answer && count > 0 && <Legend signals={signalsOf(answer)} />}
     </div>
   );
 }
