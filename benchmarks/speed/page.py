@@ -116,11 +116,13 @@ def serving(project: Path) -> Iterator[tuple[str, float]]:
             cwd=project, env={**os.environ, "AURORA_HOME": home}, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
         assert server.stderr is not None
-        line = next(line for line in server.stderr if "token=" in line)
-        took = 1e3 * (time.perf_counter() - start)
-        yield line[line.index("http") :].strip(), took
-        server.terminate()
-        server.wait()
+        try:
+            line = next(line for line in server.stderr if "token=" in line)
+            took = 1e3 * (time.perf_counter() - start)
+            yield line[line.index("http") :].strip(), took
+        finally:
+            server.terminate()
+            server.wait()
 
 
 def measure(browser: Browser, project: Path, questions: Sequence[str]) -> dict[str, float]:

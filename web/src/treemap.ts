@@ -55,7 +55,8 @@ export function makeTree(files: MapFile[]): Node {
   for (const [path, bytes, , chunks, uses, commits, changed] of files) {
     const at = path.lastIndexOf("/");
     const name = path.slice(at + 1);
-    folderAt(path.slice(0, Math.max(0, at))).children!.push({ name, path, children: null, bytes, chunks, uses, commits, changed });
+    const file = { name, path, children: null, bytes, chunks, uses, commits, changed };
+    folderAt(path.slice(0, Math.max(0, at))).children!.push(file);
   }
   return sumUp(root);
 }

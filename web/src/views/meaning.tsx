@@ -157,7 +157,9 @@ function draw({ canvas, points, camera, lit, near }: Drawing): void {
   context.strokeStyle = context.fillStyle = `rgb(${colours.at(-1)!.join()})`;
   const circle = (index: number, radius: number) => {
     context.beginPath();
-    context.arc(places[2 * index]! * shown.scale + shown.x, places[2 * index + 1]! * shown.scale + shown.y, radius * ratio, 0, 7);
+    const x = places[2 * index]! * shown.scale + shown.x;
+    const y = places[2 * index + 1]! * shown.scale + shown.y;
+    context.arc(x, y, radius * ratio, 0, 2 * Math.PI);
   };
   for (const index of lit) {
     circle(index, 5);
@@ -197,6 +199,8 @@ function plot(
     }
   }
 }
+
+const hrefOf = ({ id, name, memory }: FullChunk): string => addressOf("/", { q: name || id, id, memory });
 
 function Scatter({ points, lit }: { points: Points; lit: number[] }) {
   const canvas = useRef<HTMLCanvasElement>(null);
@@ -249,7 +253,7 @@ function Scatter({ points, lit }: { points: Points; lit: number[] }) {
           data-keys
           aria-label={`${inDigits(points.kinds.length)} chunks by meaning. Arrows move, + and - zoom, 0 shows all.`}
           onKeyDown={onKeyDown}
-          onDblClick={() => chunk && navigate(addressOf("/", { q: chunk.name || chunk.id, id: chunk.id, memory: chunk.memory }))}
+          onDblClick={() => chunk && navigate(hrefOf(chunk))}
         />
         <p class="zoom">
           <button type="button" aria-label="Zoom in" onClick={() => zoom(1.5)}>
@@ -266,7 +270,7 @@ function Scatter({ points, lit }: { points: Points; lit: number[] }) {
       <figcaption class="muted">
         {chunk ? (
           <>
-            <Link href={addressOf("/", { q: chunk.name || chunk.id, id: chunk.id, memory: chunk.memory })}>{chunk.id}</Link> {chunk.kind}
+            <Link href={hrefOf(chunk)}>{chunk.id}</Link> {chunk.kind}
           </>
         ) : (
           `${inDigits(points.kinds.length)} chunks: those near each other have similar meanings`

@@ -112,7 +112,7 @@ function Row({ session }: { session: Session }) {
     <>
       <span class="title">{session.title ?? "Without a title"}</span>
       <span class="about muted">
-        {end && <span>{minuteOf(end)}</span>}
+        {end && <span>{minuteOf(end).slice(-5)}</span>}
         <span class="agent">{session.agent}</span>
         <span>{count(session.exchanges, "exchange")}</span>
         {session.parent && <span>by another session</span>}
