@@ -172,7 +172,7 @@ function useDoing({ onClose, onDone }: DialogProps) {
 }
 
 interface FormProps {
-  onSubmit: () => void;
+  onSubmit: (fields: FormData) => void;
   label: string;
   busy: boolean;
   error: ApiError | null;
@@ -182,7 +182,7 @@ interface FormProps {
 
 function Form({ onSubmit, label, busy, error, children, danger }: FormProps) {
   return (
-    <form class="form" onSubmit={(event) => (event.preventDefault(), onSubmit())}>
+    <form class="form" onSubmit={(event) => (event.preventDefault(), onSubmit(new FormData(event.currentTarget)))}>
       {children}
       {error && <Problem error={error} />}
       <p>
@@ -194,49 +194,38 @@ function Form({ onSubmit, label, busy, error, children, danger }: FormProps) {
   );
 }
 
-function TextField({ value, onInput }: { value: string; onInput: (text: string) => void }) {
+function TextField({ value }: { value: string }) {
   return (
     <label>
       Text
-      <textarea required rows={6} autofocus value={value} onInput={(event) => onInput(event.currentTarget.value)} />
+      <textarea name="text" required rows={6} autofocus defaultValue={value} />
     </label>
   );
 }
 
 function LearnDialog(props: DialogProps) {
   const { error, busy, run } = useDoing(props);
-  const [text, setText] = useState("");
-  const [score, setScore] = useState("1");
-  const [files, setFiles] = useState("");
-  const [isPrivate, setPrivate] = useState(false);
-  const learn = async () => {
-    const about = files.split(/[\s,]+/).filter(Boolean);
-    const lesson = { text, score: Number(score), private: isPrivate, ...(about.length ? { files: about } : {}) };
+  const learn = async (fields: FormData) => {
+    const text = (name: string) => String(fields.get(name) ?? "");
+    const files = text("files").split(/[\s,]+/).filter(Boolean);
+    const lesson = { text: text("text"), score: Number(text("score")), private: fields.has("private"), files };
     const { similar } = await api.learn(lesson);
     return similar.length ? `Learned. ${similar.length} like it: look whether it replaces one.` : "Learned.";
   };
   return (
     <Dialog title="Learn" onClose={props.onClose}>
-      <Form label="Learn" busy={busy} error={error} onSubmit={() => run(learn)}>
-        <TextField value={text} onInput={setText} />
+      <Form label="Learn" busy={busy} error={error} onSubmit={(fields) => run(() => learn(fields))}>
+        <TextField value="" />
         <label>
           How well it worked, from 0 to 1
-          <input
-            type="number"
-            min="0"
-            max="1"
-            step="0.05"
-            required
-            value={score}
-            onInput={(event) => setScore(event.currentTarget.value)}
-          />
+          <input name="score" type="number" min="0" max="1" step="0.05" required defaultValue="1" />
         </label>
         <label>
           Files it is about
-          <input placeholder="src/app.py, docs/guide.md" value={files} onInput={(event) => setFiles(event.currentTarget.value)} />
+          <input name="files" placeholder="src/app.py, docs/guide.md" />
         </label>
         <label class="check">
-          <input type="checkbox" checked={isPrivate} onChange={(event) => setPrivate(event.currentTarget.checked)} />
+          <input name="private" type="checkbox" />
           Only for me, not for the project
         </label>
       </Form>
@@ -246,15 +235,15 @@ function LearnDialog(props: DialogProps) {
 
 function EditDialog({ lesson, ...props }: DialogProps & { lesson: Lesson }) {
   const { error, busy, run } = useDoing(props);
-  const [text, setText] = useState(lesson.text);
-  const replace = async () => {
+  const replace = async (fields: FormData) => {
+    const text = String(fields.get("text"));
     await api.replace({ id: lesson.id, text, ...(lesson.score === null ? { title: lesson.title } : {}) });
     return "Replaced. The version before is kept, and not found.";
   };
   return (
     <Dialog title="Edit" onClose={props.onClose}>
-      <Form label="Replace" busy={busy || text === lesson.text} error={error} onSubmit={() => run(replace)}>
-        <TextField value={text} onInput={setText} />
+      <Form label="Replace" busy={busy} error={error} onSubmit={(fields) => run(() => replace(fields))}>
+        <TextField value={lesson.text} />
         <p class="muted">The new text replaces this one. The old one stays among its versions.</p>
       </Form>
     </Dialog>
