@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -70,8 +71,10 @@ def test_the_system_tells_of_a_process_of_ours(tmp_path: Path) -> None:
             stdout=file,
         )
         with child:
-            [seen] = list_processes(lambda words: words[-1] == f"a {tmp_path}")
+            while not (found := [*list_processes(lambda words: words[-1] == f"a {tmp_path}")]):
+                time.sleep(0.01)  # the system shows the words a moment after the start
             child.communicate(b"\n")
+    [seen] = found
     assert seen.number == child.pid
     assert seen.words[-3:] == ("-c", "input()", f"a {tmp_path}")
     assert seen.cwd == tmp_path

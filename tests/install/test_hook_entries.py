@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from aurora.hooks.occasions import EVENTS
 from aurora.install.hook_entries import hook_line, opencode_plugin
 from aurora.install.known_agents import AGENTS
 from aurora.platforms import shell_line
@@ -43,12 +44,11 @@ def test_a_line_runs_the_hook_and_never_fails(
 
 
 def test_every_event_is_one_that_the_hook_answers() -> None:
-    hooks = pytest.importorskip("aurora.hooks.agents")
     unknown = [
         (name, event.name)
         for name, agent in AGENTS.items()
         for event in agent.events
-        if event.name not in hooks.AGENTS[name].events
+        if event.name not in EVENTS[name]
     ]
     assert unknown == []
 
