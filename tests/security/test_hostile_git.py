@@ -31,7 +31,7 @@ print("peak", resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss >> 10)
 raise SystemExit(done.returncode)
 """
 WITHOUT_PROCESSES = """
-import os, resource, sys
+import os, resource, shutil, subprocess, sys, tempfile  # another user may not read them later
 from pathlib import Path
 from aurora.errors import GitStartError
 from aurora.sources.git import find_root

@@ -14,7 +14,6 @@ from aurora.config.places import shown
 from aurora.display.reports import megabytes, models_record, render_models
 from aurora.embeddings.hub import HUB
 from aurora.embeddings.model_folders import list_models, remove_model, require_model
-from aurora.embeddings.model_pull import pull_model
 from aurora.errors import QueryError
 from aurora.report_types import ModelState
 from aurora.types import Note
@@ -74,6 +73,8 @@ Needs the extra onnx: `aur doctor` shows how to add it."""
 )  # fmt: skip
 def pull(name: str, source: str) -> None:
     """Install an ONNX model, and try it with one text. Replaces an installed one."""
+    from aurora.embeddings.model_pull import pull_model  # loads numpy
+
     click.get_current_context().call_on_close(tell.finish)
     folder = models_folder()
     endpoint = os.environ.get("HF_ENDPOINT") or HUB

@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from heapq import nsmallest
+from types import ModuleType
 from typing import Protocol, TypeGuard
 
 from aurora.quick_classes import NamedTuple
@@ -119,6 +120,15 @@ class SparseScores:
             self._sorted = sorted(self._scores.values())
         ascending, total = self._sorted, len(self._sorted)
         return [total - bisect_right(ascending, score) for score in scores]
+
+
+def import_dense_scores() -> ModuleType | None:
+    """The module `dense_scores`, which needs numpy; None without numpy."""
+    try:
+        from aurora.signals import dense_scores  # noqa: PLC0415
+    except ImportError:
+        return None
+    return dense_scores
 
 
 def rank_rows(name: str, scores: SignalScores, rows: Collection[int]) -> Ranking:

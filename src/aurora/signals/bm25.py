@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from aurora.errors import IndexFileError, IndexVersionError
-from aurora.signals.base import Entry, Question, RankedScores
+from aurora.signals.base import Entry, Question, RankedScores, import_dense_scores
 from aurora.signals.bm25_formula import (
     BM25Parameters,
     BM25Scores,
@@ -201,11 +201,12 @@ class BM25Scorer:
         return BM25Scores(scores, matches, rows, query_words(query))
 
     def _sum(self, matches: list[Match], rows: Array, ceiling: float) -> RankedScores:
-        if not self._was_asked and sum(len(match.documents) for match in matches) <= _BROAD:
+        few = not self._was_asked and sum(len(match.documents) for match in matches) <= _BROAD
+        numpy = None if few else import_dense_scores()
+        if numpy is None:
             return sum_sparse(matches, rows, ceiling=ceiling)
-        from aurora.signals.dense_scores import sum_dense  # noqa: PLC0415 - numpy
-
-        return sum_dense(matches, rows, ceiling=ceiling)
+        scores: RankedScores = numpy.sum_dense(matches, rows, ceiling=ceiling)
+        return scores
 
     def _match(
         self, terms: Mapping[str, float], counts: TermCounts | None

@@ -17,7 +17,6 @@ from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 from aurora.embeddings.base import EmbeddingProvider
@@ -29,7 +28,7 @@ from aurora.errors import (
     NoVectorsError,
 )
 from aurora.packing import VECTOR_WIDTH, pack_vector, unit_vector, unpack_vector
-from aurora.signals.base import Question, RankedScores, SparseScores
+from aurora.signals.base import Question, RankedScores, SparseScores, import_dense_scores
 from aurora.signals.derived_index import DerivedIndex
 from aurora.signals.index_file import Array, Arrays, IndexFile, MemoryArrays, write_index_file
 from aurora.stores.base import Embedder
@@ -115,19 +114,11 @@ def join_vectors(parts: Parts, embedder: Embedder) -> Vectors:
         "generations": array("q", (parts[row][0] for row in rows)),
         "matrix": memoryview(b"".join(parts[row][1] for row in rows)).cast("f"),
     }
-    numpy = _with_numpy()
+    numpy = import_dense_scores()
     short = numpy and numpy.shorten(arrays["matrix"], embedder.dimension)
     if short is None:
         return Vectors(MemoryArrays(arrays), {}, embedder)
     return Vectors(MemoryArrays(arrays | {"short": short}), {"short": SHORT}, embedder)
-
-
-def _with_numpy() -> ModuleType | None:
-    try:
-        from aurora.signals import dense_scores  # noqa: PLC0415 - needs numpy
-    except ImportError:
-        return None
-    return dense_scores
 
 
 def open_vectors_file(path: Path) -> IndexFile:
@@ -333,7 +324,7 @@ class SemanticSignal(MeaningSignal):
 
     def _compare(self, vectors: Vectors, vector: Sequence[float]) -> RankedScores:
         vectors.check()
-        numpy = _with_numpy()
+        numpy = import_dense_scores()
         if numpy is None:
             return compare_one_by_one(vectors, vector)
         with self._lock:

@@ -141,7 +141,7 @@ function Success({ score, tries }: { score: number; tries: number | null }) {
   const of = tries && tries > 1 ? ` in ${tries} tries` : "";
   return (
     <span class={score < 0.5 ? "bad" : "good"}>
-      worked {inHundredths(score)}
+      success {inHundredths(score)}
       {of}
     </span>
   );
