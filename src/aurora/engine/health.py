@@ -347,7 +347,11 @@ def _judge_index(name: str, check: IndexCheck, hint: str) -> Line:
 def check_vectors(subject: MemoryCheck) -> Iterator[Line]:
     admin = subject.memory.admin
     owner, chosen = admin.vectors_of(), admin.chosen_embedder()
-    if owner is not None and chosen and owner.name != chosen:
+    if run := admin.improving:
+        yield Level.OK, f"Better vectors: {run.share} made in the background", ""
+    elif admin.is_improvable:
+        yield Level.NOTE, "Better vectors are still to be made", "`aur mem index` makes them"
+    elif owner is not None and chosen and owner.name != chosen:
         text = f"The vectors are of {owner.name}, not of {chosen}, which the settings choose"
         yield Level.NOTE, text, "`aur mem reembed` makes them again"
 
