@@ -27,6 +27,7 @@ from tests.embedders import WordsProvider
 
 REMOVED = Embedder("static/wordllama-256", 256, "l2_supercat-1")
 OWN = Embedder("aurora/deep", 256, f"{WEIGHTS}-2")
+QUICK = Embedder("aurora/shallow", 256, f"{WEIGHTS}-1")
 
 
 def embedders(environ: Mapping[str, str] | None = None, **settings: str) -> Embedders:
@@ -234,9 +235,7 @@ def test_a_large_first_index_is_quick_and_its_better_vectors_follow(many: Projec
 def test_a_quick_index_leaves_better_vectors_to_the_next_one(many: Project) -> None:
     with Memory(many.places, now=lambda: NOW) as memory:
         memory.index(many.root, quick=True)
-        assert memory.admin.vectors_of() == OWN._replace(
-            name="aurora/shallow", fingerprint=f"{WEIGHTS}-1"
-        )
+        assert memory.admin.vectors_of() == QUICK
         assert len(memory.search("login", mode="semantic").results) == 4
         memory.index(many.root)
         assert memory.admin.vectors_of() == OWN
@@ -273,9 +272,7 @@ def test_killed_before_the_better_vectors_all_is_found_and_the_next_index_goes_o
     with Memory(many.places, now=lambda: NOW, listen=stop) as memory:
         with pytest.raises(KeyboardInterrupt):
             memory.index(many.root)
-        assert memory.admin.vectors_of() == OWN._replace(
-            name="aurora/shallow", fingerprint=f"{WEIGHTS}-1"
-        )
+        assert memory.admin.vectors_of() == QUICK
         assert len(memory.search("login", mode="semantic").results) == 4
     write_tree(many.root, {"new.py": "def log_out(): pass\n"})
     with Memory(many.places, now=lambda: NOW, listen=heard.append) as memory:
