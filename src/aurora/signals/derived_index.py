@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
 from aurora.errors import IndexFileError, IndexVersionError
-from aurora.signals.index_file import IndexFile
 from aurora.stores.base import Store
 from aurora.types import IndexCheck, IndexState, Json, Listener, Note, ignore_events
 
@@ -25,6 +24,15 @@ logger = logging.getLogger(__name__)
 
 class IndexBehindError(Exception):
     """An index run has stored more than the index has: another way has to find it."""
+
+
+class OpenedFile(Protocol):
+    """A file opened for reading."""
+
+    facts: Mapping[str, Json]
+
+    def check(self) -> None:
+        """Compare every checksum."""
 
 
 class SavableIndex(Protocol):
@@ -60,7 +68,7 @@ class DerivedIndex(ABC, Generic[Index]):
         self._lock = threading.Lock()
 
     @abstractmethod
-    def _open_file(self) -> IndexFile:
+    def _open_file(self) -> OpenedFile:
         """Open the file; raises `IndexVersionError` when another version made it."""
 
     @abstractmethod
@@ -82,10 +90,6 @@ class DerivedIndex(ABC, Generic[Index]):
     @abstractmethod
     def _difference(self, index: Index) -> str:
         """What an index lacks, for the message of a rebuild."""
-
-    def _has_settings(self, facts: Mapping[str, Json]) -> bool:  # noqa: ARG002
-        """False when an index with these facts was made with other settings."""
-        return True
 
     def check(self, *, whole: bool = False) -> IndexCheck:
         """Compare the file with the store. Changes nothing.
@@ -110,8 +114,6 @@ class DerivedIndex(ABC, Generic[Index]):
         if not _contains(facts, self._origin()):
             reason = f"{self._path} was made of another memory, or by another version"
             return IndexCheck(IndexState.OUTDATED, reason)
-        if not self._has_settings(facts):
-            return IndexCheck(IndexState.OUTDATED, f"{self._path} was made with other settings")
         current = _contains(facts, self._stamp(self._store.generation()))
         return IndexCheck(IndexState.CURRENT if current else IndexState.BEHIND)
 
@@ -179,7 +181,7 @@ class DerivedIndex(ABC, Generic[Index]):
         generation = saved.facts.get("generation")
         if not isinstance(generation, int) or generation <= self._held[1]:
             return
-        if _contains(saved.facts, self._origin()) and self._has_settings(saved.facts):
+        if _contains(saved.facts, self._origin()):
             self._held = saved, generation
 
     def rebuild(self) -> Index:
@@ -219,8 +221,6 @@ class DerivedIndex(ABC, Generic[Index]):
             logger.debug("no %s: %s", self.title, exc)
             saved = None
         if saved is not None and _contains(saved.facts, self._stamp(generation)):
-            if not self._has_settings(saved.facts):
-                self._save(saved, generation)
             return saved
         held = self._held[0]
         base = saved if held is None else held
