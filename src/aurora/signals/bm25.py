@@ -71,6 +71,7 @@ Postings: TypeAlias = Sequence[tuple[Array, Array]]  # for each segment
 
 _BROAD = 150_000  # postings: adding them in plain Python takes as long as importing numpy
 _MANY_REMOVED = 500  # documents: so many are left out with numpy
+_SMALL = 2_000  # documents: segments of so many are merged at once
 _PROGRESS_EVERY = 1000  # chunks
 # The share of all chunks that may have changed for an update. A build takes little longer from
 # here on, and leaves fewer segments.
@@ -161,7 +162,7 @@ class BM25Scorer:
             segments = [Segment(each.arrays, gone) for each, gone in old if len(gone) < each.size]
             segments += new
             counts = [(arrays.size("rows"), len(gone)) for arrays, gone in segments]
-            if merged := pick_merges(counts, most=MOST_DOCUMENTS):
+            if merged := pick_merges(counts, most=MOST_DOCUMENTS, small=_SMALL):
                 for arrays, _ in segments[merged]:
                     require_ends(arrays)
                 segments[merged] = [Segment(MemoryArrays(merge(segments[merged])))]

@@ -6,7 +6,8 @@
 
 A change writes a segment of what is new, lists the removed items of the others, and replaces the
 manifest, so that a kill at any moment leaves the old index or the new one. A segment that the
-manifest does not name is deleted. All files are index files with checksums.
+manifest does not name is deleted. The last segment is inside the manifest while it is small, so
+that a small index is one file. All files are index files with checksums.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ from aurora.signals.index_file import (
 from aurora.types import Json
 
 LOCK = "segments.lock"  # held while a manifest is replaced
+_INSIDE = ""  # in place of a token: the segment is inside the manifest
+_MOST_INSIDE = 1 << 22  # bytes of such a segment
 _TRIES = 20  # other processes may replace the manifest while its segments are opened
 _MOST_REMOVED = 4  # a segment that has lost one item of so many is written again
 _NONE = array("i")
@@ -66,7 +69,9 @@ def open_segments(path: Path, *, kind: str) -> SegmentedFile:
         manifest = IndexFile(path, kind=kind)
         names = _names(manifest)
         try:
-            files = [_open_segment(path, name, kind) for name in names]
+            files = [
+                _open_segment(path, name, kind) if name else manifest for name in names
+            ]
         except FileNotFoundError as exc:
             if names == _names(IndexFile(path, kind=kind)):
                 raise IndexFileError(f"{path} names a segment that is missing: {exc}") from exc
@@ -78,13 +83,11 @@ def open_segments(path: Path, *, kind: str) -> SegmentedFile:
 
 def _names(manifest: IndexFile) -> list[str]:
     names = manifest.facts.get("segments", [])
-    if not isinstance(names, list) or not all(_is_token(name) for name in names):
+    if not isinstance(names, list) or not all(
+        isinstance(name, str) and (name == _INSIDE or name.isdecimal()) for name in names
+    ):
         raise IndexFileError(f"{manifest.path} has invalid names of segments")
     return [str(name) for name in names]
-
-
-def _is_token(name: object) -> bool:
-    return isinstance(name, str) and name.isascii() and name.isdigit()
 
 
 def _segment_path(path: Path, token: str) -> Path:
@@ -150,26 +153,31 @@ def save_segments(
     files = list(segments)
     try:
         while True:
-            with _locked(path.parent):
+            with _locked(path, files) as is_locked:
                 current = _current_names(path, kind)
                 lacking = [n for n, (file, _) in enumerate(files) if not _is_written(file, current)]
-                if not lacking:
-                    _replace_manifest(path, kind, facts, files)
+                inside = _read_small(files[-1].arrays, names) if len(files) - 1 in lacking else None
+                if len(lacking) == bool(inside):
+                    _replace_manifest(path, kind, facts, files, inside, sweep=is_locked)
                     return open_segments(path, kind=kind)
-            for n in lacking:  # perhaps because another process has merged it
+            for n in lacking[: -1 if inside else None]:  # perhaps another process has merged it
                 arrays, removed = files[n]
-                whole = {name: arrays.read(name, 0, arrays.size(name)) for name in names}
-                files[n] = Segment(write_draft(path, kind=kind, arrays=whole), removed)
+                draft = write_draft(path, kind=kind, arrays=_read_all(arrays, names))
+                files[n] = Segment(draft, removed)
     finally:
         discard(files)
 
 
 @contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    with open_file(folder / LOCK, "ab") as file:
+def _locked(path: Path, files: Sequence[Segment]) -> Iterator[bool]:
+    """Lets one process at a time name and delete segments; False where there are none."""
+    if not any(path.parent.glob(f"{path.name}.*.seg")) and not _has_drafts(files):
+        yield False
+        return
+    with open_file(path.with_name(LOCK), "ab") as file:
         with suppress(OSError):  # a disk without locks
             lock(file, wait=True)
-        yield
+        yield True
 
 
 def _current_names(path: Path, kind: str) -> list[str]:
@@ -184,6 +192,10 @@ def _is_written(file: Arrays, current: Collection[str]) -> bool:
     return isinstance(file, IndexFile) and (_is_draft(file) or _token(file) in current)
 
 
+def _has_drafts(segments: Iterable[Segment]) -> bool:
+    return any(isinstance(file, IndexFile) and _is_draft(file) for file, _ in segments)
+
+
 def _is_draft(file: IndexFile) -> bool:
     return file.path.suffix == ".tmp"
 
@@ -192,30 +204,49 @@ def _token(file: IndexFile) -> str:
     return str(file.facts.get("token"))
 
 
+def _read_all(arrays: Arrays, names: Iterable[str]) -> dict[str, Array]:
+    return {name: arrays.read(name, 0, arrays.size(name)) for name in names}
+
+
+def _read_small(arrays: Arrays, names: Iterable[str]) -> dict[str, Array] | None:
+    """The arrays of a segment that may be inside the manifest."""
+    whole = _read_all(arrays, names)
+    views = [memoryview(array) for array in whole.values()]  # type: ignore[arg-type]
+    return whole if sum(view.nbytes for view in views) <= _MOST_INSIDE else None
+
+
 def _replace_manifest(
-    path: Path, kind: str, facts: Mapping[str, Json], files: Sequence[Segment]
+    path: Path,
+    kind: str,
+    facts: Mapping[str, Json],
+    files: Sequence[Segment],
+    inside: Mapping[str, Array] | None,
+    *,
+    sweep: bool,
 ) -> None:
-    """Name these segments, and delete all others."""
+    """Name these segments, with the arrays of the last one perhaps `inside`; delete all others."""
     tokens, places, ends = list[str](), array("i"), array("q")
     try:
         for file, removed in files:
-            assert isinstance(file, IndexFile)
-            if _is_draft(file):
-                _rename(file.path, _segment_path(path, _token(file)))
-            tokens.append(_token(file))
             places.extend(removed.tolist())
             ends.append(len(places))
+            if isinstance(file, IndexFile) and _is_draft(file):
+                _rename(file.path, _segment_path(path, _token(file)))
+            tokens.append(_token(file) if isinstance(file, IndexFile) else _INSIDE)
+        if inside is not None:
+            tokens[-1] = _INSIDE
         write_index_file(
             path,
             kind=kind,
             facts={**facts, "segments": [*tokens]},
-            arrays={"removed": places, "removed_ends": ends},
+            arrays={**(inside or {}), "removed": places, "removed_ends": ends},
         )
     finally:
-        used = {_segment_path(path, token) for token in _current_names(path, kind)}
-        for other in set(path.parent.glob(f"{path.name}.*.seg")) - used:
-            with suppress(OSError):  # open in a process on Windows: the next change deletes it
-                other.unlink()
+        if sweep:
+            used = {_segment_path(path, token) for token in _current_names(path, kind)}
+            for other in set(path.parent.glob(f"{path.name}.*.seg")) - used:
+                with suppress(OSError):  # open in a process on Windows: the next change deletes it
+                    other.unlink()
 
 
 def _rename(draft: Path, name: Path) -> None:
