@@ -170,7 +170,7 @@ class BM25Scorer:
 
     def save_index(self, path: Path, facts: Mapping[str, Json] | None = None) -> None:
         """Write the index and the caller's facts about it."""
-        facts = {
+        self.facts = {
             **(facts or {}),
             "layout": LAYOUT,
             "analysis": self._analysis.name,
@@ -178,8 +178,7 @@ class BM25Scorer:
             "tokens": self._tokens,
         }
         segments = [each.segment for each in self._segments]
-        saved = save_segments(path, kind=KIND, facts=facts, segments=segments, names=ARRAYS)
-        self.facts = facts
+        saved = save_segments(path, kind=KIND, facts=self.facts, segments=segments, names=ARRAYS)
         self._use(saved.segments, tokens=self._tokens)
 
     def load_index(self, path: Path) -> None:
