@@ -70,8 +70,8 @@ _OWN_FILES = (".gitignore", "config.yml", "config.yml.*.tmp", "indexes", "logs",
               "approved.json.*.tmp", "installed.json", "installed.json.*.tmp", "installed.lock",
               "cache", "models", ".DS_Store")  # fmt: skip
 _OWN_INDEXES = (
-    "llm", "bm25.idx", "vectors.idx", "points.idx", "*.idx.*.tmp", "history-*.book",
-    "history-*.tmp", "looks.json", "looks.json.*.tmp",
+    "llm", "bm25.idx", "vectors.idx", "points.idx", "*.idx.*.seg", "*.idx.*.tmp", "segments.lock",
+    "history-*.book", "history-*.tmp", "looks.json", "looks.json.*.tmp",
 )  # fmt: skip
 
 

@@ -168,6 +168,24 @@ class BM25Scorer:
                 segments[merged] = [Segment(MemoryArrays(merge(segments[merged])))]
             self._use(segments, tokens=_count_tokens(segments))
 
+    def without_removed(self) -> BM25Scorer | None:
+        """The same index with no word of a removed document; None if this one has none."""
+        from aurora.signals.bm25_index import merge  # noqa: PLC0415 - numpy
+
+        segments = [each.segment for each in self._segments]
+        if not any(len(removed) for _, removed in segments):
+            return None
+        clean = BM25Scorer(*self.parameters[:2], idf=self.parameters.idf, analysis=self._analysis)
+        with as_index_error(segments):
+            clean._use(
+                [
+                    Segment(MemoryArrays(merge([each]))) if len(each.removed) else each
+                    for each in segments
+                ],
+                tokens=self._tokens,
+            )
+        return clean
+
     def save_index(self, path: Path, facts: Mapping[str, Json] | None = None) -> None:
         """Write the index and the caller's facts about it."""
         self.facts = {
@@ -401,6 +419,9 @@ class BM25Signal(DerivedIndex[BM25Scorer]):
         entries = self._entries(self._store.chunks.iter_revised(), total)
         scorer.build_index(entries, spill=self._spill)
         return scorer
+
+    def _without_removed(self, index: BM25Scorer) -> BM25Scorer | None:
+        return index.without_removed()
 
     @property
     def _spill(self) -> Path | None:

@@ -189,6 +189,20 @@ class DerivedIndex(ABC, Generic[Index]):
         with self._lock:
             return self._build(self._store.generation())
 
+    def scrub(self) -> None:
+        """Write the index again if what was removed may still be in its file."""
+        index = self.current()
+        with self._lock:
+            generation = self._held[1]
+            clean = self._without_removed(index)
+            if clean is not None:
+                self._save(clean, generation)
+                self._held = clean, generation
+
+    def _without_removed(self, index: Index) -> Index | None:  # noqa: ARG002
+        """The index without anything that was removed; None if it is so already."""
+        return None
+
     def mend(self, damaged: Index, exc: IndexFileError) -> Index:
         """Build the index again, once for all threads that found the damage."""
         with self._lock:
