@@ -98,6 +98,9 @@ class BM25Scores:
         self, scores: RankedScores, matches: Sequence[Match], rows: Array, words: Mapping[str, str]
     ) -> None:
         self._scores, self._matches, self._rows, self._words = scores, matches, rows, words
+        # By row, because several stages ask about the same rows.
+        self._places: dict[int, int | None] = {}
+        self._by_row: dict[int, list[Match]] = {}
 
     @property
     def ceiling(self) -> float:
@@ -124,7 +127,8 @@ class BM25Scores:
         return words_found(self._words, {match.term for match in self._found(row)})
 
     def has(self, row: int, term: str) -> bool:
-        return any(match.term == term for match in self._found(row))
+        matches = [match for match in self._matches if match.term == term]
+        return self._contain(row, matches) != []
 
     def coverage(self, row: int) -> float:
         return self._share(self._found(row))
@@ -135,10 +139,18 @@ class BM25Scores:
 
     def _found(self, row: int) -> list[Match]:
         """The terms that a document contains."""
-        place = find_place(row, self._rows)
+        if row not in self._by_row:
+            self._by_row[row] = self._contain(row, self._matches)
+        return self._by_row[row]
+
+    def _contain(self, row: int, matches: Sequence[Match]) -> list[Match]:
+        """Those of the terms that a document contains."""
+        if row not in self._places:
+            self._places[row] = find_place(row, self._rows)
+        place = self._places[row]
         if place is None:
             return []
-        return [m for m in self._matches if find_place(place, m.documents) is not None]
+        return [match for match in matches if find_place(place, match.documents) is not None]
 
 
 def find_place(number: int, ascending: Array) -> int | None:

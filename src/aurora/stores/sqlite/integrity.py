@@ -38,7 +38,7 @@ def checksum(*values: object) -> int:
     """CRC-32 of a row's values: texts as UTF-8, `None` and numbers as Python writes them."""
     if bytes not in map(type, values):  # the usual case, three times as fast
         return zlib.crc32("\x1f".join(map(str, values)).encode())
-    raw = (value if isinstance(value, bytes) else str(value).encode() for value in values)
+    raw = [value if isinstance(value, bytes) else str(value).encode() for value in values]
     return zlib.crc32(b"\x1f".join(raw))
 
 
