@@ -56,7 +56,7 @@ def retrieval_probability(strength: float) -> float:
 
 
 def _counted(ages: Iterable[float]) -> list[float]:
-    return [age if age > _YOUNGEST else _YOUNGEST for age in ages if math.isfinite(age)]
+    return [age if age > _YOUNGEST else _YOUNGEST for age in filter(math.isfinite, ages)]
 
 
 def _sum(counted: Iterable[float], decay: float) -> float:

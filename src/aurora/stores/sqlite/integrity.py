@@ -42,6 +42,14 @@ def checksum(*values: object) -> int:
     return zlib.crc32(b"\x1f".join(raw))
 
 
+def history_checksum(row: int, tracking: str, commits: bytes, uncommitted: int) -> int:
+    """The `checksum` of these values, in a fifth of the time: a search reads hundreds."""
+    try:
+        return zlib.crc32(b"%d\x1f%b\x1f%b\x1f%d" % (row, tracking.encode(), commits, uncommitted))
+    except (AttributeError, TypeError):
+        return -1  # values that Aurora never writes
+
+
 def access_checksum(row: int, at: float) -> int:
     """The checksum of an access: a faster formula, because a search reads thousands."""
     try:
