@@ -6,7 +6,6 @@ in the user's home.
 
 from __future__ import annotations
 
-import getpass
 import json
 from contextlib import suppress
 from pathlib import Path
@@ -38,6 +37,8 @@ def server_checkout(home: Path, root: Path | None) -> Checkout:
 
 def login_name() -> str:
     """The name of the user on this machine."""
+    import getpass  # noqa: PLC0415 - as above
+
     try:
         return getpass.getuser()
     except (KeyError, OSError, ImportError):  # a container may have no name for it
