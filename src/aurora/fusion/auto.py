@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence, Set
-from math import fsum, inf, sqrt
+from math import fsum, sqrt
 from typing import ClassVar
 
 from aurora.fusion.base import (
@@ -181,14 +181,13 @@ def _scale(ranking: Ranking, weight: float, context: CandidateContext, rows: Set
     lowest, deviation = min(among), sqrt(fsum([(v - mean) ** 2 for v in among]) / len(among))
     if deviation <= 1e-9 * abs(mean):  # a single candidate, or equal scores: measured from 0
         lowest, deviation = 0.0, abs(mean) / 2.0 or ceiling
-    most, least = _USED if is_use else inf, _BEYOND if lowest > 0.0 else 0.0
-
-    def stands_out(value: float) -> float:
-        if value < lowest:
-            return least and least * max(value, 0.0) / lowest
-        return min((value - lowest) / deviation, most) / _DEVIATIONS + least
-
-    values = {row: weight * stands_out(value) for row, value in raw.items()}
+    above = {row: (value - lowest) / deviation for row, value in raw.items() if value >= lowest}
+    if is_use:
+        above = {row: min(deviations, _USED) for row, deviations in above.items()}
+    beyond = _BEYOND if lowest > 0.0 else 0.0
+    values = {row: weight * (d / _DEVIATIONS + beyond) for row, d in above.items()}
+    for row in raw.keys() - above.keys():
+        values[row] = weight * (beyond and beyond * max(raw[row], 0.0) / lowest)
     return Part(ranking.signal, values, by_row(ranking), lambda hit: within(hit.score / ceiling))
 
 
