@@ -35,7 +35,6 @@ from aurora.errors import (
 from aurora.files import require_own
 from aurora.quick_classes import replace
 from aurora.stores.base import Checkout, Store
-from aurora.stores.vector_cache import VectorCache
 from aurora.types import Listener, Mode, Note, Progress, Rerank
 
 if TYPE_CHECKING:
@@ -45,6 +44,7 @@ if TYPE_CHECKING:
     from aurora.retrieval.rerank import Reranker
     from aurora.retrieval.retriever import HybridRetriever, RetrieverCache
     from aurora.stores.sqlite.store import SQLiteStore
+    from aurora.stores.vector_cache import VectorCache
 
 T = TypeVar("T")
 
@@ -216,6 +216,8 @@ class OpenedMemory:
     @property
     def vector_cache(self) -> VectorCache:
         """Vectors by content: all memories of the user share them."""
+        from aurora.stores.vector_cache import VectorCache  # noqa: PLC0415 - a search needs none
+
         return VectorCache(self.places.home / CACHE / "vectors")
 
     @property

@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from heapq import nsmallest
+from operator import itemgetter
 from types import ModuleType
 from typing import Protocol, TypeGuard
 
@@ -133,5 +134,6 @@ def import_dense_scores() -> ModuleType | None:
 
 def rank_rows(name: str, scores: SignalScores, rows: Collection[int]) -> Ranking:
     """One signal's ranking of some chunks, best first."""
-    hits = sorted(scores.hits(rows), key=lambda hit: (-hit.score, hit.row))
+    hits = sorted(scores.hits(rows))  # by row
+    hits.sort(key=itemgetter(1), reverse=True)  # by score: equal ones stay in order
     return Ranking(name, tuple(hits), scores.ceiling)

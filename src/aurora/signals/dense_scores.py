@@ -359,7 +359,9 @@ class CosineScores:
         self._certain = near[1] // _CERTAIN if near else len(matrix.rows)
         self._cosines = near[0] if near else self._whole
         self._all = DenseScores(self._cosines, RowPlaces(matrix.rows))
-        self._best: dict[int, list[int]] = {}  # by pool: several stages ask for the same
+        # By pool, and by place: several stages ask for the same.
+        self._best: dict[int, list[int]] = {}
+        self._cosine: dict[int, float] = {}
 
     @cached_property
     def _whole(self) -> NDArray[np.float32]:
@@ -383,13 +385,17 @@ class CosineScores:
         hits = self._all.hits(rows)
         scores = self._exact(self._all.places(np.array([hit.row for hit in hits], np.int64)))
         pairs = zip(hits, scores, strict=True)
-        return [hit._replace(score=score) for hit, score in pairs if score >= FAINTEST]
+        return [Hit(row, score, rank) for (row, _, rank), score in pairs if score >= FAINTEST]
 
     def above(self, scores: Sequence[float]) -> list[int]:
         return self._all.above(scores)
 
     def _exact(self, places: NDArray[np.int64]) -> list[float]:
-        return self._matrix.exact(places, self._question, self._size)
+        wanted: list[int] = places.tolist()
+        new = [place for place in wanted if place not in self._cosine]
+        cosines = self._matrix.exact(np.array(new, np.int64), self._question, self._size)
+        self._cosine.update(zip(new, cosines, strict=True))
+        return [self._cosine[place] for place in wanted]
 
 
 def _near_best(cosines: NDArray[np.float32], pool: int) -> NDArray[np.int64]:
