@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from contextlib import AbstractContextManager, closing
+from contextlib import AbstractContextManager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,6 @@ from aurora.install.clients import (
 )
 from aurora.mcp.lifetime import Lifetime
 from aurora.package_manager import install_command
-from aurora.platforms import processors
 from aurora.serving.listening import listen_at
 from aurora.serving.pool import MemoryPool, name_folders
 from aurora.sources.git import find_root
@@ -128,7 +127,6 @@ def mcp(
             run_until_signal(server.run_stdio_async(), reason_to_end=lifetime.reason_to_end)
         return
     from aurora.mcp.http import HttpSettings, address_of, own_token, serve
-    from aurora.mcp.workers import Workers
 
     token = "" if no_token else _token(token_file)
     file = find_places().home / "mcp-token"
@@ -136,14 +134,12 @@ def mcp(
     token = own_token(file) if is_own else token
     settings = HttpSettings(token=token, no_token=no_token, **listening)
     lifetime = Lifetime(idle_minutes=0 if settings.is_for_others else idle_minutes)
-    workers = Workers(pool, most=processors())
-    server = create_server(pool, one_client=False, lifetime=lifetime, workers=workers)
     socket = listen_at(settings.host, settings.port)
     tell(Note(f"Serving {', '.join(pool.names)} at {address_of(settings, socket)}"))
     if is_own:
         tell(Note(f"Clients need the token in {shown(file)}: set {TOKEN} to it for them"))
-    with ended_by_signals(), _answering_hooks(pool, lifetime), closing(workers):
-        serve(server, settings, socket, reason_to_end=lifetime.reason_to_end)
+    with ended_by_signals(), _answering_hooks(pool, lifetime):
+        serve(pool, settings, socket, lifetime)
     if reason := lifetime.reason_to_end():
         tell(Note(reason))
 
