@@ -72,8 +72,8 @@ _OWN_FILES = (
     "checkouts.json", "*.json.*.tmp", "config.yml.*.tmp", ".DS_Store",
 )  # fmt: skip
 _OWN_INDEXES = (
-    "llm", "bm25.idx", "vectors.idx", "points.idx", "*.idx.*.tmp", "history-*.book",
-    "history-*.tmp", "looks.json", "looks.json.*.tmp",
+    "llm", "bm25.idx", "vectors.idx", "points.idx", "*.idx.*.seg", "*.idx.*.tmp", "segments.lock",
+    "history-*.book", "history-*.tmp", "looks.json", "looks.json.*.tmp",
 )  # fmt: skip
 
 

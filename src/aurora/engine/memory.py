@@ -672,7 +672,7 @@ class Memory:
             if ranking
             else _size(path) + _size(path and path.with_name(f"{path.name}-wal")),
             index_path=index_path,
-            index_bytes=ranking.search_bytes() if ranking else _size(index_path),
+            index_bytes=ranking.search_bytes() if ranking else _index_size(index_path),
             index=self._check_index(index_path) if index_path else IndexCheck(IndexState.CURRENT),
             indexed_at=store.chunks.indexed_at(),
             embedder=store.vectors.embedder(),
@@ -721,6 +721,11 @@ def read_choice(choices: type[T], name: str | None, what: str) -> T | None:
     except ValueError:
         hint = f"there are {', '.join(choices)}"
         raise QueryError(f"There is no {what} {name!r}", hint=hint) from None
+
+
+def _index_size(path: Path | None) -> int:
+    """With the segments beside it."""
+    return sum(map(_size, path.parent.glob(f"{path.name}*"))) if path else 0
 
 
 def _size(path: Path | None) -> int:

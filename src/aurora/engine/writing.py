@@ -382,10 +382,11 @@ class VectorUpdates:
         quick = self.quick()
         return quick is not None and owner is not None and owner.name == quick.name
 
-    def make_searchable(self, *, rebuild: bool = False) -> None:
+    def make_searchable(self, *, rebuild: bool = False, scrub: bool = False) -> None:
         """Bring the indexes up to date, so that the next search need not.
 
-        `rebuild`: all vectors are new, and nothing needs to be said about the old index.
+        `rebuild`: all vectors are new, and nothing needs to be said about the old index. `scrub`:
+        nothing that was removed stays in a file.
         """
         opened = self._opened
         if ranking := opened.store.ranking:
@@ -393,6 +394,11 @@ class VectorUpdates:
                 opened.warn(warning)
             return
         retriever = opened.retriever
-        retriever.bm25.refresh()
+        if scrub:
+            retriever.bm25.scrub()
+        else:
+            retriever.bm25.refresh()
         if opened.store.vectors.embedder() is not None and not opened.embedders.are_off:
             _ = retriever.vectors.rebuild() if rebuild else retriever.vectors.current()
+            if scrub:
+                retriever.vectors.scrub()
