@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import cache
-from itertools import repeat
+from itertools import accumulate, chain, compress, repeat
 from typing import Any, NamedTuple
 
 import psycopg
@@ -94,7 +94,7 @@ def chunk_values(chunk: Chunk) -> dict[str, object]:
         "qualified_name": chunk.qualified_name, "path": chunk.path,
         "start_line": start, "end_line": end, "language": chunk.language,
         "content": chunk.content, "document_type": chunk.document_type,
-        "created_at": chunk.created_at.isoformat() if chunk.created_at else None,
+        "created_at": chunk.created_at,
         "metadata": dict(chunk.metadata),
         "has_cjk": has_cjk(chunk.name) or has_cjk(chunk.content),
         "is_found": not chunk.is_replaced,
@@ -103,11 +103,16 @@ def chunk_values(chunk: Chunk) -> dict[str, object]:
 
 def as_json(rows: Iterable[Mapping[str, object]]) -> Json_:
     """Many rows as one JSON value."""
-    values: list[Any] = list(rows)
-    written = json.dumps(values, ensure_ascii=False)
+    return Json_(json_text(list(rows)), lambda text: str(text).encode())
+
+
+def json_text(value: Any) -> str:
+    written = json.dumps(value, ensure_ascii=False, default=datetime.isoformat)
     if "\\u0000" in written or MARK in written or "e+" in written:
-        written = _FLOAT.sub(r"\1", json.dumps(_writable(values), ensure_ascii=False))
-    return Json_(written, lambda text: str(text).encode())
+        value = _writable(value)
+        written = json.dumps(value, ensure_ascii=False, default=datetime.isoformat)
+        written = _FLOAT.sub(r"\1", written)
+    return written
 
 
 def _writable(value: Any) -> Any:
@@ -168,6 +173,7 @@ def _if_any(at: datetime | None) -> datetime | None:
 _LAST_PLACE = 16_383  # last position in a tsvector; all later words have this one
 _MOST_PLACES = 255  # positions of one word in a tsvector
 _MOST_BYTES = 1_000_000  # of all words; the server's limit is 1,048,575
+_A, _B, _C, _D = (weight << 14 for weight in (3, 2, 1, 0))  # the upper two bits of a position
 _QUOTED = str.maketrans({"'": "''", "\\": "\\\\"})
 
 
@@ -176,7 +182,7 @@ class Words(NamedTuple):
 
     length: int  # number of terms; those of the name count several times
     weights: list[float]  # of D, C, B and A, at most 1
-    tsv: str
+    places: Mapping[str, Sequence[int]]  # by word: its positions with their weights
 
 
 def words_of(chunk: Chunk) -> Words:
@@ -190,36 +196,38 @@ def words_of(chunk: Chunk) -> Words:
     name = document_terms(indexed_name(chunk)) if times else []
     labels, content = document_terms(chunk_labels(chunk)), document_terms(chunk.content)
     summary = document_terms(chunk_summary(chunk))
-    places: dict[str, list[str]] = {}
-    at = size = 1
-    for weight, tokens in (("A", name), ("B", labels), ("C", content), ("D", summary)):
-        for place, token in zip(_places(weight, at, len(tokens)), tokens, strict=True):
-            own = places.get(token)
-            if own is None:
-                size += 4 * len(token) + 2
-                if size < _MOST_BYTES:  # a text this long is data, and its start is enough
-                    places[token] = [place]
-            elif len(own) < _MOST_PLACES and own[-1] is not place:
-                own.append(place)
-                size += 2
+    places: defaultdict[str, list[int]] = defaultdict(list)
+    at = 1
+    for weight, tokens in ((_A, name), (_B, labels), (_C, content), (_D, summary)):
+        last = weight + _LAST_PLACE
+        positions = chain(range(min(weight + at, last), last), repeat(last))
+        for token, position in zip(tokens, positions, strict=False):
+            places[token].append(position)
         at += len(tokens) + 1  # no phrase spans two fields
     length = len(name) * times + len(labels) + len(content) + len(summary) * SUMMARY_TIMES
     share = 1.0 / max(times, SUMMARY_TIMES)
-    tsv = " ".join(f"{quote(token)}:{','.join(own)}" for token, own in places.items())
     weights = [SUMMARY_TIMES * share, share, share, times * share]
-    return Words(max(length, SHORTEST), weights, tsv)
+    return Words(max(length, SHORTEST), weights, _fitting(places, at))
 
 
-def _places(weight: str, first: int, count: int) -> Iterator[str]:
-    """Written positions from the first on; all beyond the last position are the last."""
-    written = _written(weight)
-    yield from written[first : first + count]
-    yield from repeat(written[-1], count - max(0, min(count, len(written) - first)))
+def _fitting(places: Mapping[str, list[int]], count: int) -> Mapping[str, Sequence[int]]:
+    """As much as a tsvector holds. A text with more is data, and its start is enough."""
+    if count > _LAST_PLACE:  # a position may be there twice
+        places = {word: _once(own) for word, own in places.items()}
+    if count > _MOST_PLACES and max(map(len, places.values())) > _MOST_PLACES:
+        places = {word: own[:_MOST_PLACES] for word, own in places.items()}
+    if 4 * sum(map(len, places)) + 2 * (count + len(places)) < _MOST_BYTES:
+        return places
+    sizes = (4 * len(word) + 2 * len(own) + 2 for word, own in places.items())
+    fits = (size < _MOST_BYTES for size in accumulate(sizes))
+    return dict(compress(places.items(), fits))
 
 
-@cache
-def _written(weight: str) -> list[str]:
-    return [f"{place}{weight}" for place in range(_LAST_PLACE + 1)]
+def _once(positions: Sequence[int]) -> list[int]:
+    """Each position once, with its highest weight, which comes first."""
+    return list({position & _LAST_PLACE: position for position in reversed(positions)}.values())[
+        ::-1
+    ]
 
 
 def quote(token: str) -> str:
