@@ -68,6 +68,12 @@ class _Positions(dict[int, Callable[..., bytes]]):
 _POSITIONS = _Positions()
 
 
+def sparsevec(numbers: Mapping[int, float], dimensions: int) -> bytes:
+    indices, count = sorted(numbers), len(numbers)
+    values = map(numbers.__getitem__, indices)
+    return Struct(f">3i{count}i{count}f").pack(dimensions, count, 0, *indices, *values)
+
+
 def halfvec(vector: bytes) -> bytes:
     """From a vector as `aurora.packing` writes it."""
     numbers = array("H", vector)

@@ -13,6 +13,7 @@ from aurora.stores.postgres import binary
 from aurora.stores.postgres.connection import Database
 from aurora.stores.postgres.rows import (
     COLUMNS,
+    DIMENSIONS,
     WRITTEN,
     as_json,
     chunk_from,
@@ -34,7 +35,7 @@ _UPDATE = f"""
     UPDATE chunks SET {_UPDATES}, generation = %s
     FROM json_to_recordset(%s) AS given ({_TYPED}) WHERE chunks.id = given.id"""
 _ADDED = f"chunks ({', '.join(WRITTEN)}, generation)"
-_ADDED_WORDS = 'words ("row", namespace, length, weights, tsv)'
+_ADDED_WORDS = 'words ("row", namespace, length, weights, tsv, impacts)'
 _NUMBERED = 'SELECT id, "row" FROM chunks WHERE is_found AND id = ANY(%s)'
 _MOVE = """
     UPDATE chunks SET namespace = given.namespace
@@ -297,11 +298,12 @@ class PostgresChunks(ChunkPart[Database]):
 
 
 def _words_row(row: int, chunk: Chunk) -> bytes:
-    length, weights, places = words_of(chunk)
+    length, weights, places, impacts = words_of(chunk)
     return binary.row(
         (
             binary.bigint(row), binary.text(chunk.namespace), binary.integer(length),
             binary.reals(weights), binary.tsvector(places),
+            binary.sparsevec(impacts, DIMENSIONS),
         )
     )  # fmt: skip
 

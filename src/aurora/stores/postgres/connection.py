@@ -12,7 +12,7 @@ import logging
 import re
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from itertools import chain
 from typing import Any, TypeVar
@@ -427,10 +427,16 @@ class Database(shared.Database):
         finally:
             self._local.patience_ms = before
 
-    def run_alone(self, sql: str) -> None:
-        """Run a statement that cannot be part of a transaction."""
+    def run_alone(self, sql: str, settings: Mapping[str, str] | None = None) -> None:
+        """Run a statement that cannot be part of a transaction, with these settings."""
         with self.connections.translated(), self.connections.writing() as connection:
-            connection.execute(sql)
+            for setting in (settings or {}).items():
+                connection.execute("SELECT set_config(%s, %s, false)", setting)
+            try:
+                connection.execute(sql)
+            finally:
+                for name in settings or ():
+                    connection.execute(f"RESET {name}")
 
     def execute(self, sql: str, values: Parameters = ()) -> int:
         return self._own_connection().execute(sql.replace("?", "%s"), values).rowcount

@@ -9,10 +9,12 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from itertools import accumulate, chain, compress, repeat
+from itertools import accumulate, chain, compress, islice, repeat
 from typing import Any, NamedTuple
+from unicodedata import is_normalized
+from zlib import crc32
 
 import psycopg
 from psycopg.adapt import AdaptersMap, Loader
@@ -20,10 +22,12 @@ from psycopg.types.json import Json as Json_
 from psycopg.types.string import StrDumper
 
 from aurora.errors import StoreFormatError
+from aurora.lazy_patterns import lazy_pattern
 from aurora.stores.base import FileState, Reasoning
 from aurora.stores.matching import READ_AT, chunk_of
 from aurora.stores.shared import Row
 from aurora.text import (
+    MAX_TOKEN,
     SHORTEST,
     SUMMARY_TIMES,
     chunk_labels,
@@ -33,6 +37,7 @@ from aurora.text import (
     has_cjk,
     indexed_name,
     name_times,
+    tokenize,
 )
 from aurora.types import Chunk, ChunkHistory, Json, Tracking
 
@@ -177,12 +182,24 @@ _A, _B, _C, _D = (weight << 14 for weight in (3, 2, 1, 0))  # the upper two bits
 _QUOTED = str.maketrans({"'": "''", "\\": "\\\\"})
 
 
+# The saturation of `signals/bm25_formula.py` with its usual parameters, for a text of usual length.
+USUAL_K1, USUAL_B, USUAL_LENGTH = 1.5, 0.75, 250
+DIMENSIONS = 1_000_000_000  # of a vector of impacts
+# A word of chunks with text that is in no other word: a search for parts of words reads them all.
+UNLISTED = "?"
+_LONG = lazy_pattern(rf"\w{{{MAX_TOKEN + 1}}}")
+# Accents of their own, and letters whose lower case is another number of letters.
+_UNUSUAL = lazy_pattern("[\u0300-\u036f\u0130\u0131]")
+_MOST_IMPACTS = 16_000  # of one chunk
+
+
 class Words(NamedTuple):
     """The row of a chunk in the table `words`."""
 
     length: int  # number of terms; those of the name count several times
     weights: list[float]  # of D, C, B and A, at most 1
     places: Mapping[str, Sequence[int]]  # by word: its positions with their weights
+    impacts: Mapping[int, float]  # by the dimension of a word: what it adds to a usual score
 
 
 def words_of(chunk: Chunk) -> Words:
@@ -205,12 +222,47 @@ def words_of(chunk: Chunk) -> Words:
             places[token].append(position)
         at += len(tokens) + 1  # no phrase spans two fields
     length = len(name) * times + len(labels) + len(content) + len(summary) * SUMMARY_TIMES
+    length = max(length, SHORTEST)
     share = 1.0 / max(times, SUMMARY_TIMES)
     weights = [SUMMARY_TIMES * share, share, share, times * share]
-    return Words(max(length, SHORTEST), weights, _fitting(places, at))
+    fitting = _fitting(places, at)
+    impacts = _impacts(fitting, length, (SUMMARY_TIMES, 1, 1, times))
+    if len(fitting) < len(places) or not _lists_all(chunk, fitting, has_name=times > 0):
+        fitting[UNLISTED] = []
+    return Words(length, weights, fitting, impacts)
 
 
-def _fitting(places: Mapping[str, list[int]], count: int) -> Mapping[str, Sequence[int]]:
+def _lists_all(chunk: Chunk, places: Container[str], *, has_name: bool) -> bool:
+    """Whether each word of name and content is one of the chunk's words, or part of one."""
+    text = f"{chunk.name}\n{chunk.content}"
+    if not text.isascii() and (not is_normalized("NFKC", text) or _UNUSUAL.search(text)):
+        return False
+    if max(map(len, text.split()), default=0) > MAX_TOKEN and _LONG.search(text):
+        return False
+    is_indexed = has_name and indexed_name(chunk) == chunk.name
+    return is_indexed or all(token in places for token in tokenize(chunk.name))
+
+
+def _impacts(
+    places: Mapping[str, Sequence[int]], length: int, times: Sequence[int]
+) -> Mapping[int, float]:
+    """The share of its weight that each word adds to a score. `times`: what positions count."""
+    discount = USUAL_K1 * (1 - USUAL_B + USUAL_B * length / USUAL_LENGTH)
+    impacts: defaultdict[int, float] = defaultdict(float)
+    for word, own in places.items():
+        count = sum([times[position >> 14] for position in own])
+        impacts[dimension_of(word)] += count / (count + discount)
+    if len(impacts) > _MOST_IMPACTS:  # data: a single word adds nearly nothing
+        impacts = defaultdict(float, islice(impacts.items(), _MOST_IMPACTS))
+    return impacts
+
+
+def dimension_of(word: str) -> int:
+    """Two words may share one: a chunk with either is then a candidate for both."""
+    return crc32(word.encode()) % DIMENSIONS
+
+
+def _fitting(places: dict[str, list[int]], count: int) -> dict[str, list[int]]:
     """As much as a tsvector holds. A text with more is data, and its start is enough."""
     if count > _LAST_PLACE:  # a position may be there twice
         places = {word: _once(own) for word, own in places.items()}
