@@ -31,7 +31,9 @@ _MEMORY = """
         pg_size_bytes(current_setting('maintenance_work_mem')),
         least(%s::bigint * count(*), pg_size_bytes(current_setting('shared_buffers')))) / 1024
     FROM {table}"""
-_HAS_TRIGRAMS = "SELECT count(*) FROM pg_extension WHERE extname = %s"
+_MAY_INDEX_WORDS = """
+    SELECT count(*) FROM pg_class, pg_extension
+    WHERE pg_class.oid = 'terms'::regclass AND pg_has_role(relowner, 'USAGE') AND extname = %s"""
 
 
 class Indexes:
@@ -82,15 +84,11 @@ class Indexes:
 
     def index_words(self) -> None:
         """Makes parts of words quick to find, where the server has pg_trgm."""
-        (_, _, is_owner), *_ = self._database.rows(_LEAVES, ("terms",))
-        has_trigrams = self._database.rows(_HAS_TRIGRAMS, (TRIGRAMS,))[0][0]
-        if is_owner and has_trigrams and self._has_more("terms", _FEW_WORDS):
-            name = "terms_trigrams"
-            if not self._is_valid(name):
-                self._make(
-                    name,
-                    f"CREATE INDEX CONCURRENTLY {name} ON terms USING gin (term gin_trgm_ops)",
-                )
+        name = "terms_trigrams"
+        may = bool(self._database.rows(_MAY_INDEX_WORDS, (TRIGRAMS,))[0][0])
+        if may and self._has_more("terms", _FEW_WORDS) and not self._is_valid(name):
+            kind = "USING gin (term gin_trgm_ops)"
+            self._make(name, f"CREATE INDEX CONCURRENTLY {name} ON terms {kind}")
 
     def _make(self, name: str, create: str, **settings: str) -> None:
         """Build an index, again if an earlier build was interrupted."""
