@@ -51,7 +51,7 @@ def rank_statement(
     pool: int,
     among: Sequence[int] | None,
 ) -> Statement:
-    values: dict[str, object] = {"pool": pool, **_word_values(words), **_vector_values(vector)}
+    values: dict[str, object] = {"pool": pool, **known_values(words), **_vector_values(vector)}
     values["among"], filtered = None if among is None else list(among), _filter(among)
     parts, unions, joins = [], [], []
     word_rank = cosine = cosine_rank = "NULL"
@@ -81,7 +81,7 @@ def rank_statement(
 def score_statement(
     words: WordsAsked | None, vector: Sequence[float] | None, *, slot: int, rows: Sequence[int]
 ) -> Statement:
-    values = {"rows": list(rows), **_word_values(words), **_vector_values(vector)}
+    values = {"rows": list(rows), **known_values(words), **_vector_values(vector)}
     sql = f"""
         SELECT best."row", {_known(words)}, NULL, {_cosine(vector)}, NULL
         FROM unnest(%(rows)s::bigint[]) AS best ("row")
@@ -96,7 +96,7 @@ def probe_statement(
     """The best scores of the chunks that a query selects, or less."""
     sql = f"SELECT least FROM ({_bounded(among)}) AS bounded ORDER BY least DESC LIMIT %(pool)s"
     values = {"selecting": selecting, "pool": pool, "among": among}
-    return sql, values | _word_values(words)
+    return sql, values | known_values(words)
 
 
 _DISCOUNT = "%(k1)s * (1 - %(b)s + %(b)s * length / %(average)s)"
@@ -121,7 +121,7 @@ def _judged(words: WordsAsked | None, among: Sequence[int] | None) -> str:
         bounded AS MATERIALIZED ({_bounded(among)}),
         judged AS MATERIALIZED (
             SELECT "row", rank() OVER (ORDER BY score DESC) AS rank FROM (
-                SELECT "row", {_score(words)} AS score FROM words WHERE "row" = ANY(ARRAY(
+                SELECT "row", {score_of(words)} AS score FROM words WHERE "row" = ANY(ARRAY(
                     SELECT "row" FROM bounded WHERE most >= 0.999999 * coalesce((
                         SELECT least FROM bounded ORDER BY least DESC
                         OFFSET %(pool)s - 1 LIMIT 1), 0)))
@@ -165,7 +165,7 @@ def _known(words: WordsAsked | None) -> str:
     return f"words.length, ARRAY[{', '.join(frequencies)}]::real[]"
 
 
-def _score(words: WordsAsked | None) -> str:
+def score_of(words: WordsAsked | None) -> str:
     """BM25 in SQL, to order candidates: f / (f + d) is written as 1 − d / (f + d), which computes
     the frequency once."""
     shares = (
@@ -182,7 +182,7 @@ def _frequency(at: int) -> str:
     return f"CASE WHEN words.tsv @@ {term} THEN {rank} ELSE 0 END"
 
 
-def _word_values(words: WordsAsked | None) -> dict[str, object]:
+def known_values(words: WordsAsked | None) -> dict[str, object]:
     if words is None:
         return {}
     terms = terms_of(words)
