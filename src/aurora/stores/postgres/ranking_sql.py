@@ -210,7 +210,7 @@ def _vector_values(vector: Sequence[float] | None) -> dict[str, object]:
 
 
 _FEW = 20_000  # rows of a filter that are all compared
-_FEW_MATCHES = 2_000  # chunks that are all scored
+_FEW_MATCHES = 5_000  # chunks that are all scored
 _SURE = 20  # ranks by words that are always exact; later ones nearly always are
 _COUNT_AGAIN = (
     "DELETE FROM terms",

@@ -19,8 +19,7 @@ MOST_TERMS = 64  # the rarest of a query
 _LONGEST = 32  # words of a condition: the index tests it for every chunk that it reads
 _DEEPEST = 6  # words that a condition combines by AND
 _ROUNDING = 1 - 1e-9  # scores are sums, whose last digits depend on the order
-# Chunks times terms that are scored to learn a score; the larger ones only if needed.
-_WORK = (10_000, 100_000, 400_000)
+_WORK = (5_000, 50_000, 400_000)  # chunks that are scored to learn a score; more only if needed
 
 
 def terms_of(words: WordsAsked | None) -> Sequence[WeighedTerm]:
@@ -78,7 +77,7 @@ def probes(words: WordsAsked) -> Iterator[str]:
     """Conditions that find good chunks quickly, the quickest first: those with the rarest terms."""
     terms = terms_of(words)
     for work in _WORK:
-        yield _probe(terms, work // len(terms))
+        yield _probe(terms, work)
 
 
 def _probe(terms: Sequence[WeighedTerm], most: int) -> str:
