@@ -101,6 +101,7 @@ def prepare(size: int) -> Path:
         while batch := list(islice(found, BATCH)):
             ours.put_chunks(folder, batch)
         ours.add_vectors(folder, default_embedder() if size <= EMBEDDED else DrawnVectors())
+        (folder / ours.VECTORS).touch()
         ours.refresh_index(folder)
         (project / "made").touch()
     return project

@@ -90,7 +90,7 @@ export const api = {
     get<{ sessions: Session[]; more: boolean }>("/api/sessions", query, signal),
   session: (id: string, signal?: AbortSignal) =>
     get<FullSession>(`/api/sessions/${encodeURIComponent(id)}`, {}, signal),
-  lessons: (state?: string, signal?: AbortSignal) => get<{ lessons: Lesson[] }>("/api/lessons", { state }, signal),
+  lessons: (state?: string, signal?: AbortSignal) => get<{ lessons: Lesson[]; more: boolean }>("/api/lessons", { state }, signal),
   lessonHistory: (id: string, signal?: AbortSignal) => get<LessonHistory>("/api/lessons/history", { id }, signal),
   learn: (lesson: NewLesson) => post<{ id: string; outcome: string; similar: Json[] }>("/api/learn", lesson),
   replace: (lesson: { id: string; text: string; title?: string }) =>

@@ -16,7 +16,7 @@ from aurora.web.door import Door
 
 _FACETED = 100  # results that facets are counted over: more take longer than a keystroke
 _MOST = 500  # results of one answer
-_CONTEXT = 1  # lines around the best one
+_CONTEXT = 2  # lines around the best one: a row of the page shows three
 
 
 def search(

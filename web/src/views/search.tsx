@@ -117,7 +117,7 @@ export function Search({ start }: { start: Start }) {
         {shown && <Pills query={asked} layer={layer} filters={shown.parsed.filters} />}
         <Count answer={shown} isSearching={answer.loading && asked !== ""} />
       </section>
-      {shown && counted.value && <Facets query={asked} layer={layer} answer={counted.value} />}
+      {shown && counted.value && shown.results.length > 0 && <Facets query={asked} layer={layer} answer={counted.value} />}
       <section class="results" aria-label="Results" aria-busy={answer.loading} data-query={shown?.query}>
         {answer.error && <Problem error={answer.error} />}
         {!asked && <Begin start={start} />}
@@ -261,8 +261,13 @@ function Row({ result }: { result: Result }) {
   );
 }
 
-/** The first three lines of the snippet that are not blank. */
-const linesOf = ({ snippet = [] }: Result) => snippet.filter(({ text }) => text.trim()).slice(0, 3);
+/** Three lines of the snippet that are not blank: the first with a word of the query, and those around it. */
+function linesOf({ snippet = [] }: Result): SnippetLine[] {
+  const lines = snippet.filter(({ text }) => text.trim());
+  const best = lines.findIndex(({ matches }) => matches.length > 0);
+  const start = Math.max(0, Math.min(best - 1, lines.length - 3));
+  return lines.slice(start, start + 3);
+}
 
 /** A line of a snippet with the words of the query marked. */
 function Marked({ line }: { line: SnippetLine }) {
@@ -297,7 +302,14 @@ function Nothing({ answer }: { answer: SearchAnswer }) {
       )}
       {answer.weak && (
         <p>
-          The nearest row is too unlike the query to be an answer: {titleOf(answer.weak)} ({inHundredths(answer.weak.score)}).
+          The nearest row is too unlike the query to be an answer:{" "}
+          {exported ? (
+            titleOf(answer.weak)
+          ) : (
+            <Link href={addressOf("/", { q: answer.query, id: answer.weak.id, memory: answer.weak.memory })}>
+              {titleOf(answer.weak)}
+            </Link>
+          )}
         </p>
       )}
     </Empty>
