@@ -168,6 +168,13 @@ def test_where_nothing_is_found_the_nearest_row_can_be_opened(open_page: Open) -
     expect(page.get_by_role("article")).to_contain_text("addToCart")
 
 
+def test_similar_names_follow_the_rows(open_page: Open) -> None:
+    page = open_page("/?q=charge_custmer")
+    expect(
+        page.get_by_text(re.compile("(Did you mean|Similar names).*charge_customer"))
+    ).to_be_visible()
+
+
 def test_a_row_shows_three_lines(open_page: Open) -> None:
     page = open_page("/?q=retry_payment")
     lines = rows(page).filter(has_text="retry_payment").first.locator(".snippet .text")

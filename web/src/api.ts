@@ -74,7 +74,7 @@ interface Place {
 
 export const api = {
   start: (signal?: AbortSignal) => get<Start>("/api/start", {}, signal),
-  /** With `facets: 0` it is several times quicker and has no facets. */
+  /** With `facets: 0` it is several times quicker and has neither facets nor similar names. */
   search: (query: { q: string; limit?: number; memory?: string | undefined; facets?: 0 | 1 }, signal?: AbortSignal) =>
     get<SearchAnswer>("/api/search", query, signal),
   /** Counts as a use, but for `use` 0. */

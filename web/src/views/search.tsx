@@ -90,6 +90,7 @@ export function Search({ start }: { start: Start }) {
     [asked, layer, generation, answer.loading],
   );
   const shown = asked ? answer.value : null;
+  const whole = counted.value?.query === shown?.query ? counted.value : shown; // with similar names
   const field = useRef<HTMLInputElement>(null);
   useEffect(() => {
     if (!id && !exported) field.current!.focus();
@@ -115,13 +116,13 @@ export function Search({ start }: { start: Start }) {
           onInput={(event) => type(event.currentTarget.value)}
         />
         {shown && <Pills query={asked} layer={layer} filters={shown.parsed.filters} />}
-        <Count answer={shown} isSearching={answer.loading && asked !== ""} />
+        <Count answer={shown} notes={whole?.notes ?? []} isSearching={answer.loading && asked !== ""} />
       </section>
       {shown && counted.value && shown.results.length > 0 && <Facets query={asked} layer={layer} answer={counted.value} />}
       <section class="results" aria-label="Results" aria-busy={answer.loading} data-query={shown?.query}>
         {answer.error && <Problem error={answer.error} />}
         {!asked && <Begin start={start} />}
-        {shown && !shown.results.length && <Nothing answer={shown} />}
+        {shown && !shown.results.length && <Nothing answer={whole ?? shown} />}
         {shown && shown.results.length > 0 && (
           <List
             key={shown.query}
@@ -179,7 +180,7 @@ function signalsOf(answer: SearchAnswer): string[] {
   return [...new Set([...answer.signals, ...parts.filter(({ value }) => value >= 0.02).map(({ signal }) => signal)])];
 }
 
-function Count({ answer, isSearching }: { answer: SearchAnswer | null; isSearching: boolean }) {
+function Count({ answer, notes, isSearching }: { answer: SearchAnswer | null; notes: string[]; isSearching: boolean }) {
   const count = answer?.results.length ?? 0;
   const first = count === answer?.limit ? "The first " : "";
   return (
@@ -187,7 +188,7 @@ function Count({ answer, isSearching }: { answer: SearchAnswer | null; isSearchi
       <p role="status">
         {answer ? (count === 1 ? "1 result" : `${first}${count} results`) : isSearching && "Searching"}
         {answer && <span class="muted"> in {answer.milliseconds.toFixed(0)} ms</span>}
-        {answer?.notes.map((note) => (
+        {notes.map((note) => (
           <span key={note} class="note"> {note}</span>
         ))}
       </p>
