@@ -48,6 +48,7 @@ class Api:
     method: str
     path: str
     view: View
+    is_typed: bool = False  # asked with each key: one at a time is sooner through than several
 
     @cached_property
     def parameters(self) -> Mapping[str, tuple[type, object]]:
