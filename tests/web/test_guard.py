@@ -153,6 +153,10 @@ def test_a_wrong_request_is_told_what_is_wrong(client: httpx2.Client, site: Site
         "text must be of type string, not '7'": client.post(
             "/api/learn", headers=own, json={"text": 7}
         ),
+        "score must be from 0 to 1, not 7.0": client.post(
+            "/api/learn", headers=own, json={"text": "a", "score": 7}
+        ),
+        "x must be of type number, not 'nan'": client.get("/api/map/points/near?x=nan&y=0"),
         "The request is no object of JSON": client.post("/api/learn", headers=own, json=[]),
         "There is no /api/nothing": client.get("/api/nothing"),
     }

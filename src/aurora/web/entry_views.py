@@ -58,6 +58,8 @@ def learn(
 ) -> dict[str, Json]:
     """Keep a lesson; or with another `kind`, such as decision or plan, a document with a title."""
     memory = door.memory
+    if not 0.0 <= score <= 1.0:
+        raise QueryError(f"score must be from 0 to 1, not {score}")
     if kind == "lesson":
         learned = memory.learn(text, score=score, private=private, files=files)
         id_, outcome, entries = learned.id, "learned", learned.similar

@@ -187,7 +187,7 @@ function Count({ answer, notes, isSearching }: { answer: SearchAnswer | null; no
     <div class="count">
       <p role="status">
         {answer ? (count === 1 ? "1 result" : `${first}${count} results`) : isSearching && "Searching"}
-        {answer && <span class="muted"> in {answer.milliseconds.toFixed(0)} ms</span>}
+        {answer && !exported && <span class="muted"> in {answer.milliseconds.toFixed(0)} ms</span>}
         {notes.map((note) => (
           <span key={note} class="note"> {note}</span>
         ))}
