@@ -323,6 +323,7 @@ class Query:
     rerank: Rerank | None = None
     expand: bool | None = None
     here: str = "."  # the folder where paths in the text start
+    suggest: bool = True  # name similar names if no word of the query is known
 
     def __post_init__(self) -> None:
         if self.limit < 1:

@@ -374,6 +374,7 @@ class Memory:
         rerank: str | None = None,
         expand: bool | None = None,
         here: str = ".",
+        suggest: bool = True,
         workspace: bool = False,
         memories: Sequence[str] = (),
     ) -> SearchResults:
@@ -383,6 +384,7 @@ class Memory:
         repositories of the user's workspace, or only the `memories` of these names. Results of
         another repository have absolute paths. What is not given is what the settings say.
         `path:./…` in the text starts at the folder `here`, which is the memory's root by default.
+        Without `suggest`, no similar names are looked for where the words are unknown.
         """
         query = Query(
             text,
@@ -394,6 +396,7 @@ class Memory:
             read_choice(Rerank, rerank, "reranker"),
             expand,
             here,
+            suggest,
         )
         asked = self._named(memories) if memories else self.layers(workspace=workspace)
         missing = [] if memories or not workspace else self._warn_of_missing()
