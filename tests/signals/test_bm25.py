@@ -246,9 +246,7 @@ def test_a_very_long_query_is_only_a_long_query() -> None:
 
 
 @pytest.mark.parametrize("parameters", [{"k1": 0.5}, {"b": 0.0}, {"idf": "robertson"}])
-def test_an_index_serves_all_parameters(
-    tmp_path: Path, parameters: dict[str, object]
-) -> None:
+def test_an_index_serves_all_parameters(tmp_path: Path, parameters: dict[str, object]) -> None:
     scorer_of(DOCUMENTS).save_index(tmp_path / "bm25.idx")
     loaded = BM25Scorer(**parameters)  # type: ignore[arg-type]
     loaded.load_index(tmp_path / "bm25.idx")
