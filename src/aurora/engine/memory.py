@@ -724,9 +724,8 @@ def read_choice(choices: type[T], name: str | None, what: str) -> T | None:
 
 
 def _index_size(path: Path | None) -> int:
-    from aurora.signals.segments import segment_bytes  # noqa: PLC0415 - as in `_check_index`
-
-    return segment_bytes(path) if path else 0
+    """With the segments beside it."""
+    return sum(map(_size, path.parent.glob(f"{path.name}*"))) if path else 0
 
 
 def _size(path: Path | None) -> int:

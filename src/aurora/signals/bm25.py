@@ -113,11 +113,9 @@ class BM25Scorer:
     def _build(
         self, documents: Iterable[Entry | tuple[str, str]], spill: Path | None
     ) -> list[Segment]:
-        from aurora.signals.bm25_index import build_segments  # noqa: PLC0415 - numpy
-
         segments: list[Segment] = []
         try:
-            for arrays in build_segments(documents, self._analysis):
+            for arrays in _maker().build_segments(documents, self._analysis):
                 if segments and spill:
                     last = read_arrays(segments[-1].arrays, *ARRAYS)
                     with suppress(OSError):  # such as a full disk: it stays in memory
@@ -130,17 +128,18 @@ class BM25Scorer:
 
     def changed_generations(self, stored: Mapping[int, RevisionGroup]) -> list[int]:
         """The generations whose chunks are not the same in the index and in a store."""
-        from aurora.signals.bm25_index import changed_generations  # noqa: PLC0415 - numpy
-
         with as_index_error(self._segments):
-            return changed_generations([each.segment for each in self._segments], stored)
+            return list(
+                _maker().changed_generations([each.segment for each in self._segments], stored)
+            )
 
     def compare(self, generations: Collection[int], stored: Mapping[int, int]) -> Difference:
         """How the stored chunks of some generations differ from the index."""
-        from aurora.signals.bm25_index import compare  # noqa: PLC0415 - numpy
-
         with as_index_error(self._segments):
-            return compare([each.segment for each in self._segments], generations, stored)
+            found: Difference = _maker().compare(
+                [each.segment for each in self._segments], generations, stored
+            )
+            return found
 
     def update_index(
         self,
@@ -154,24 +153,21 @@ class BM25Scorer:
 
         Segments are used as they are, but small ones are merged.
         """
-        from aurora.signals.bm25_index import MOST_DOCUMENTS, merge  # noqa: PLC0415 - numpy
-
         new = self._build(documents, spill)
         with as_index_error(base._segments):
             old = zip(base._segments, difference.removed, strict=True)
             segments = [Segment(each.arrays, gone) for each, gone in old if len(gone) < each.size]
             segments += new
             counts = [(arrays.size("rows"), len(gone)) for arrays, gone in segments]
-            if merged := pick_merges(counts, most=MOST_DOCUMENTS, small=_SMALL):
+            maker = _maker()
+            if merged := pick_merges(counts, most=maker.MOST_DOCUMENTS, small=_SMALL):
                 for arrays, _ in segments[merged]:
                     require_ends(arrays)
-                segments[merged] = [Segment(MemoryArrays(merge(segments[merged])))]
+                segments[merged] = [Segment(MemoryArrays(maker.merge(segments[merged])))]
             self._use(segments, tokens=_count_tokens(segments))
 
     def without_removed(self) -> BM25Scorer | None:
         """The same index with no word of a removed document; None if this one has none."""
-        from aurora.signals.bm25_index import merge  # noqa: PLC0415 - numpy
-
         segments = [each.segment for each in self._segments]
         if not any(len(removed) for _, removed in segments):
             return None
@@ -179,7 +175,7 @@ class BM25Scorer:
         with as_index_error(segments):
             clean._use(
                 [
-                    Segment(MemoryArrays(merge([each]))) if len(each.removed) else each
+                    Segment(MemoryArrays(_maker().merge([each]))) if len(each.removed) else each
                     for each in segments
                 ],
                 tokens=self._tokens,
@@ -299,7 +295,10 @@ class BM25Scorer:
         return self._was_asked or postings > _BROAD or removed > _MANY_REMOVED
 
     def _match(
-        self, terms: Mapping[str, float], postings: Mapping[str, Postings], counts: TermCounts | None
+        self,
+        terms: Mapping[str, float],
+        postings: Mapping[str, Postings],
+        counts: TermCounts | None,
     ) -> tuple[list[Match], float]:
         """The postings of the query's terms, and the highest score that they allow.
 
@@ -321,7 +320,11 @@ class BM25Scorer:
     ) -> RankedScores:
         if numpy is None:
             return sum_sparse(
-                matches, self._segments, average=average, parameters=self.parameters, ceiling=ceiling
+                matches,
+                self._segments,
+                average=average,
+                parameters=self.parameters,
+                ceiling=ceiling,
             )
         if self._dense is None or self._dense[0] != average:
             places = self._dense[1] if self._dense else numpy.segment_rows(self._segments)
@@ -332,6 +335,12 @@ class BM25Scorer:
             matches, discounts, places, parameters=self.parameters, ceiling=ceiling
         )
         return scores
+
+
+def _maker() -> ModuleType:
+    from aurora.signals import bm25_index  # noqa: PLC0415 - numpy
+
+    return bm25_index
 
 
 def _count_tokens(segments: Iterable[Segment]) -> int:

@@ -25,7 +25,9 @@ from aurora.text import EXACT, Analysis
 # A posting is sorted as one number: term, document, frequency.
 _COUNT_BITS, _DOCUMENT_BITS = 16, 18
 _TERM_SHIFT = _COUNT_BITS + _DOCUMENT_BITS
+_NO_TERM = (1 << _TERM_SHIFT) - 1
 _MOST_COUNT = (1 << _COUNT_BITS) - 1
+_DOCUMENT_MASK = (1 << _DOCUMENT_BITS) - 1
 MOST_DOCUMENTS = 1 << _DOCUMENT_BITS  # of a segment
 _MOST_POSTINGS = 1 << 25  # of a segment: bounds the memory of a build, about 20 bytes a posting
 _BLOCK_TOKENS = 1 << 21  # tokens counted at a time: about 50 MB while sorting
@@ -231,13 +233,8 @@ class _Builder:
         place_of = np.empty(len(terms), np.int64)
         place_of[number_of] = np.arange(len(terms))
         self._vocabulary.clear()
-        low = (1 << _TERM_SHIFT) - 1
         for block in self._blocks:
-            low_bits = block & low
-            block >>= _TERM_SHIFT
-            np.take(place_of, block, out=block)
-            block <<= _TERM_SHIFT
-            block |= low_bits
+            block[:] = place_of[block >> _TERM_SHIFT] << _TERM_SHIFT | block & _NO_TERM
         return {
             **_postings(terms, self._blocks),
             **join_strings("id", [id_.encode() for id_ in self._ids]),
@@ -265,7 +262,7 @@ def _postings(terms: list[bytes], blocks: list[NDArray[np.int64]]) -> dict[str, 
     return {
         **join_strings("term", terms),
         "posting_offsets": offsets.astype(np.int64),
-        "documents": _unpack(keys, lambda part: part >> _COUNT_BITS & MOST_DOCUMENTS - 1, np.int32),
+        "documents": _unpack(keys, lambda part: part >> _COUNT_BITS & _DOCUMENT_MASK, np.int32),
         "frequencies": _unpack(keys, lambda part: part & _MOST_COUNT, np.uint16),
     }
 

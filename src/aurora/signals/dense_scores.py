@@ -201,9 +201,7 @@ class _TermPlaces:
             )
 
 
-def best_places(
-    scores: Floats, limit: int, *, rows: Places, postings: TermPlaces = ()
-) -> Places:
+def best_places(scores: Floats, limit: int, *, rows: Places, postings: TermPlaces = ()) -> Places:
     """Places of the highest scores other than 0, best first, ties by row."""
     places = _contenders(scores, limit, postings)
     if len(places) > limit:

@@ -69,9 +69,7 @@ def open_segments(path: Path, *, kind: str) -> SegmentedFile:
         manifest = IndexFile(path, kind=kind)
         names = _names(manifest)
         try:
-            files = [
-                _open_segment(path, name, kind) if name else manifest for name in names
-            ]
+            files = [_open_segment(path, name, kind) if name else manifest for name in names]
         except FileNotFoundError as exc:
             if names == _names(IndexFile(path, kind=kind)):
                 raise IndexFileError(f"{path} names a segment that is missing: {exc}") from exc
@@ -256,15 +254,6 @@ def _rename(draft: Path, name: Path) -> None:
         shutil.copyfile(draft, name)
 
 
-def segment_bytes(path: Path) -> int:
-    """The size of an index: its manifest and its segments."""
-    sizes = 0
-    for file in (path, *path.parent.glob(f"{path.name}.*.seg")):
-        with suppress(OSError):
-            sizes += file.stat().st_size
-    return sizes
-
-
 def pick_merges(
     sizes: Sequence[tuple[int, int]], *, most: int, growth: int = 4, small: int = 0
 ) -> slice | None:
@@ -276,7 +265,9 @@ def pick_merges(
     """
     left = [items - removed for items, removed in sizes]
     start, total = len(left), 0
-    while start and left[start - 1] <= min(most - total, max(growth * total, small) if total else most):
+    while start and left[start - 1] <= min(
+        most - total, max(growth * total, small) if total else most
+    ):
         start -= 1
         total += left[start]
     if len(left) - start > 1:
