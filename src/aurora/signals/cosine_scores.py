@@ -32,8 +32,9 @@ class PlainVectors:
     """The vectors of a segment without codes, in float32."""
 
     def __init__(self, segment: VectorSegment) -> None:
-        halves = np.asarray(segment.read("matrix")).view("<f2")
-        self._values = unit(halves.reshape(-1, segment.dimension))
+        matrix = np.asarray(segment.read("matrix")).view("<f2")
+        self._halves: NDArray[np.float16] = matrix.reshape(-1, segment.dimension)
+        self._values = unit(self._halves)
         self._live = np.delete(np.arange(segment.size), np.asarray(segment.removed, np.int64))
 
     def nearest(self, question: Floats, count: int, among: Places | None = None) -> Near:  # noqa: ARG002
@@ -44,8 +45,12 @@ class PlainVectors:
             cosines = cosines[places]
         return Near(places, cosines, _BLUR, is_all=True)
 
-    def sample_cosines(self, question: Floats) -> Floats:
-        return self.nearest(question, 0).cosines
+    def sample_cosines(self, question: Floats) -> tuple[Floats, int]:
+        return self.nearest(question, 0).cosines, 1
+
+    def read(self, places: Places) -> NDArray[np.float16]:
+        """Vectors as the store has them."""
+        return self._halves[places]
 
 
 class Matrix:
@@ -73,9 +78,9 @@ class Matrix:
             nearest.append(near._replace(places=near.places + start))
         return nearest
 
-    def sample_cosines(self, question: Floats) -> Floats:
-        """The cosines of a sample of all vectors, each as often as it stands for vectors."""
-        return np.concatenate([part.sample_cosines(question) for part in self._parts])
+    def sample_cosines(self, question: Floats) -> list[tuple[Floats, int]]:
+        """For each segment the cosines of some vectors, and how many each of them stands for."""
+        return [part.sample_cosines(question) for part in self._parts]
 
     def _bounds(self) -> list[tuple[int, int]]:
         return list(zip(self._starts[:-1].tolist(), self._starts[1:].tolist(), strict=True))
@@ -83,21 +88,14 @@ class Matrix:
     def exact(self, places: Places, question: NDArray[np.float64], size: float) -> list[float]:
         """The same numbers as `semantic.cosine`: computed in float64 and rounded."""
         cosines = np.zeros(len(places))
-        for segment, (start, stop) in zip(self._segments, self._bounds(), strict=True):
+        for part, (start, stop) in zip(self._parts, self._bounds(), strict=True):
             inside = np.flatnonzero((places >= start) & (places < stop))
             for at in range(0, len(inside), _BLOCK):
                 block = inside[at : at + _BLOCK]
-                vectors = _read(segment, places[block] - start)
+                vectors = part.read(places[block] - start).astype(np.float64)
                 lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors)) * size
                 cosines[block] = vectors @ question / np.where(lengths > 0.0, lengths, 1.0)
         return [round(value, DIGITS) for value in cosines.tolist()]
-
-
-def _read(segment: VectorSegment, places: Places) -> NDArray[np.float64]:
-    segment.check_vectors(places.tolist())
-    matrix = np.asarray(segment.unchecked()).view("<f2").reshape(-1, segment.dimension)
-    vectors: NDArray[np.float64] = matrix[places].astype(np.float64)
-    return vectors
 
 
 class CosineScores:
@@ -162,7 +160,8 @@ class CosineScores:
         if len(deep):
             wider = _count_above(self._ascending, values[deep] + _BLUR)
             if values[deep].min() < self._floor:
-                wider = np.maximum(wider, _count_above(self._sample, values[deep]))
+                samples = (n * _count_above(each, values[deep]) for each, n in self._samples)
+                wider = np.maximum(wider, sum(samples))
             counts[deep] = np.maximum(counts[deep], wider)
         numbers: list[int] = counts.tolist()
         return numbers
@@ -184,8 +183,8 @@ class CosineScores:
         return max((float(nth_best(each, 1 + len(each) // 4)) for each in parts), default=0.0)
 
     @cached_property
-    def _sample(self) -> Floats:
-        return np.sort(self._matrix.sample_cosines(self._unit))
+    def _samples(self) -> list[tuple[Floats, int]]:
+        return [(np.sort(each), n) for each, n in self._matrix.sample_cosines(self._unit)]
 
 
 def _count_above(ascending: Floats | NDArray[np.float64], values: NDArray[np.float64]) -> Places:
