@@ -110,16 +110,20 @@ class CosineScores:
         self._matrix, self._question, self._size = matrix, question, size
         self._unit = (question / size).astype(np.float32)
         self._near: list[Near] = matrix.nearest(self._unit, 0)
-        self._best: dict[int, list[int]] = {}  # by pool: several stages ask for the same
+        self._ranked: dict[int, list[tuple[float, int]]] = {}  # by pool
 
     def best(self, pool: int, *, among: Sequence[int] | None = None) -> list[int]:
-        if among is not None:
-            places = np.sort(self._matrix.places.find(np.asarray(among, np.int64)))
-            near = self._matrix.nearest(self._unit, _DEPTH * pool, places)
-            return [row for _, row in self._rank(near, pool)]
-        if pool not in self._best:
-            self._best[pool] = [row for _, row in self._rank(self._nearest(pool), pool)]
-        return self._best[pool]
+        if among is None:
+            return [row for _, row in self._rank_all(pool)]
+        places = np.sort(self._matrix.places.find(np.asarray(among, np.int64)))
+        near = self._matrix.nearest(self._unit, _DEPTH * pool, places)
+        return [row for _, row in self._rank(near, pool)]
+
+    def _rank_all(self, pool: int) -> list[tuple[float, int]]:
+        """The best scores of all, with their rows. Several stages ask for the same."""
+        if pool not in self._ranked:
+            self._ranked[pool] = self._rank(self._nearest(pool), pool)
+        return self._ranked[pool]
 
     def _nearest(self, pool: int) -> list[Near]:
         count = _DEPTH * pool
@@ -141,13 +145,13 @@ class CosineScores:
         return [(-score, row) for score, row in ranked[:pool] if -score >= FAINTEST]
 
     def hits(self, rows: Collection[int]) -> list[Hit]:
-        places = self._matrix.places.find(np.array(sorted(rows), np.int64))
+        known = {row: score for score, row in self._rank_all(_FIRST)}
+        scored = [(row, known[row]) for row in rows if row in known]
+        others = np.array(sorted(row for row in rows if row not in known), np.int64)
+        places = self._matrix.places.find(others)
         scores = self._matrix.exact(places, self._question, self._size)
-        scored = [
-            (row, score)
-            for row, score in zip(self._matrix.places.rows[places].tolist(), scores, strict=True)
-            if score >= FAINTEST
-        ]
+        pairs = zip(self._matrix.places.rows[places].tolist(), scores, strict=True)
+        scored += [(row, score) for row, score in pairs if score >= FAINTEST]
         above = self.above([score for _, score in scored])
         return [Hit(row, score, 1 + n) for (row, score), n in zip(scored, above, strict=True)]
 
@@ -169,7 +173,7 @@ class CosineScores:
     @cached_property
     def _first(self) -> NDArray[np.float64]:
         """The highest scores, ascending."""
-        return np.array([score for score, _ in self._rank(self._near, _FIRST)][::-1])
+        return np.array([score for score, _ in self._rank_all(_FIRST)][::-1])
 
     @cached_property
     def _ascending(self) -> Floats:

@@ -9,7 +9,7 @@ A vector has two codes beside its 16-bit numbers:
            .001, for the one in a hundred whose bits differ least.
 
 The best by approximate cosines are compared in full by `cosine_scores`.
-benchmarks/speed/million.py measures how many of the nearest this finds, and how long it takes.
+benchmarks/speed/vectors.py measures how many of the nearest this finds, and how long it takes.
 """
 
 from __future__ import annotations

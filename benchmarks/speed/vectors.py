@@ -1,11 +1,11 @@
 """A question to the vectors of up to a million real texts, beside exact numpy.
 
-    python benchmarks/speed/million.py --texts FOLDER... [--sizes 10000 100000 1000000]
+    python benchmarks/speed/vectors.py --texts FOLDER... [--sizes 10000 100000 1000000]
 
 The texts are the distinct paragraphs, of 60 characters or more, of all text files in the folders,
 in the order of their hashes; the `shallow` model embeds them. The 210 questions are sentences of
 docstrings, comments and names of functions in them. Memories and vectors are kept in
-benchmarks/.cache/million. Each size is measured in a process of its own, with one thread for BLAS:
+benchmarks/.cache/vectors. Each size is measured in a process of its own, with one thread for BLAS:
 
     first     processor seconds from the start of a fresh process to its first answer, by meaning
     p50, p95  processor milliseconds of a question whose vector is known, for a hundred candidates
@@ -20,7 +20,7 @@ benchmarks/.cache/million. Each size is measured in a process of its own, with o
     reading   milliseconds to read the bytes that a question reads of every vector, and those that
               exact products read, at the speed of `numpy.max` in the same process
 
-A run of all sizes writes benchmarks/results/million-<commit>.json.
+A run of all sizes writes benchmarks/results/vectors-<commit>.json.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from pathlib import Path
 from typing import Any
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
-CACHE = Path(__file__).resolve().parents[1] / ".cache" / "million"
+CACHE = Path(__file__).resolve().parents[1] / ".cache" / "vectors"
 SIZES = (10_000, 100_000, 1_000_000)
 SUFFIXES = (".py", ".js", ".ts", ".md", ".rst", ".txt", ".c", ".h", ".go", ".rs", ".java", ".pyi")
 SHORTEST, LONGEST = 60, 1200  # characters of a paragraph
@@ -100,19 +100,19 @@ def find_questions(texts: Sequence[str]) -> list[str]:
 
 
 def make_memory(size: int) -> None:
-    """Chunks of the first texts, a file for every twenty, with their vectors."""
+    """Chunks with the vectors of the first texts, a file for every twenty; their own texts are
+    short, as only vectors are searched."""
     import numpy as np  # noqa: PLC0415
 
     from aurora.stores.sqlite.store import SQLiteStore  # noqa: PLC0415
 
     folder = CACHE / str(size)
     folder.mkdir(parents=True, exist_ok=True)
-    texts = json.loads((CACHE / "texts.json").read_text(encoding="utf-8"))
     vectors = np.load(CACHE / "vectors.npy", mmap_mode="r")
     store = SQLiteStore(folder / "memory.db")
     for start in range(0, size, BATCH):
         numbers = range(start, min(start + BATCH, size))
-        chunks = [chunk_of(number, texts[number]) for number in numbers]
+        chunks = [chunk_of(number) for number in numbers]
         store.chunks.put_chunks(chunks)
         packed = ((each.id, vectors[n].tobytes()) for n, each in zip(numbers, chunks, strict=True))
         store.vectors.put_embeddings(embedder_of(), packed)
@@ -120,7 +120,7 @@ def make_memory(size: int) -> None:
     (folder / "made").touch()
 
 
-def chunk_of(number: int, text: str) -> Any:
+def chunk_of(number: int, text: str = "text") -> Any:
     from aurora.types import Chunk, Kind  # noqa: PLC0415
 
     path, name = f"files/{number // FILE}.py", f"part{number % FILE}"
@@ -161,7 +161,6 @@ def measure(size: int) -> None:
     import numpy as np  # noqa: PLC0415
 
     from aurora.signals.cosine_scores import Matrix  # noqa: PLC0415
-    from aurora.signals.segments import segment_bytes  # noqa: PLC0415
 
     store, index = open_index(size)
     matrix, asked = Matrix(index.current()), np.load(CACHE / "questions.npy")
@@ -176,7 +175,7 @@ def measure(size: int) -> None:
     took, answers = timed(ask, asked)
     result: dict[str, Any] = {**took, "resident": resident(), "recall": None}
     path = CACHE / str(size) / "indexes" / "vectors.idx"
-    result["index"] = round(segment_bytes(path) / 1e6, 1)
+    result["index"] = round(sum(file.stat().st_size for file in path.parent.iterdir()) / 1e6, 1)
     result["segments"] = [segment.size for segment in index.current().segments]
     result["update"] = update(store, index)
     values = np.load(CACHE / "vectors.npy", mmap_mode="r")[:size].astype(np.float32)
@@ -236,7 +235,8 @@ def update(store: Any, index: Any) -> float:
 
     from aurora.signals.cosine_scores import Matrix  # noqa: PLC0415
 
-    times = []
+    times: list[float] = []
+    before = np.load(CACHE / "vectors.npy", mmap_mode="r")
     for number in range(5):
         random = np.random.default_rng(number)
         vectors = random.standard_normal((FILE, index.current().dimension)).astype(np.float16)
@@ -248,6 +248,11 @@ def update(store: Any, index: Any) -> float:
         [row] = Matrix(index.current()).compare(vectors[3].tolist()).best(1)
         times.append(time.process_time() - start)
         assert store.chunks.get_rows([row])[row].id == chunks[3].id
+        places = range(FILE * number, FILE * (number + 1))
+        store.chunks.put_chunks(map(chunk_of, places))
+        packed = [(each.id, before[n].tobytes()) for n, each in zip(places, chunks, strict=True)]
+        store.vectors.put_embeddings(embedder_of(), packed)
+    index.current()
     return round(statistics.median(times), 3)
 
 
@@ -282,7 +287,7 @@ def main() -> None:
     if set(given.sizes) >= set(SIZES):
         import record  # noqa: PLC0415
 
-        record.save("million", {"sizes": results})
+        record.save("vectors", {"sizes": results})
 
 
 if __name__ == "__main__":
