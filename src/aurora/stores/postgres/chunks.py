@@ -172,10 +172,6 @@ class PostgresChunks(ChunkPart[Database]):
     def read_revised(self, row: Row) -> tuple[Revision, Chunk]:
         return Revision(*row[-2:]), chunk_from(row)
 
-    def revisions(self) -> Mapping[int, int]:
-        sql = 'SELECT "row", generation FROM chunks WHERE is_found ORDER BY "row"'
-        return dict(self._database.rows(sql))
-
     def count_chunks(self) -> Mapping[Kind, int]:
         sql = "SELECT kind, count(*) FROM chunks WHERE is_found GROUP BY kind"
         return {Kind(kind): count for kind, count in self._database.rows(sql)}
