@@ -214,7 +214,7 @@ def _vector_values(vector: Sequence[float] | None) -> dict[str, object]:
 
 _FEW = 20_000  # rows of a filter that are all compared
 _FEW_MATCHES = 5_000  # chunks that are all scored
-_SURE = 20  # ranks by words that are always exact; later ones nearly always are
+_SURE = 20  # chunks that are enough where more would be very many
 _COUNT_AGAIN = (
     "DELETE FROM terms",
     "INSERT INTO terms SELECT lexeme, namespace, count(*) FROM words, unnest(tsv) "
@@ -263,12 +263,16 @@ class PostgresRanking:
         everything, terms = select_all(words), terms_of(words)
         if words is None or sum(term.chunks for term in terms) <= _FEW_MATCHES or len(terms) == 1:
             return everything
+        query, scores = everything, []
         for query in probes(words):
+            if len(query) == len(everything):  # the same terms, perhaps in another order
+                query = everything
+                break
             statement = probe_statement(words, query, pool=pool, among=among)
             scores = [score for (score,) in self._database.rows(*statement)]
-            if len(scores) >= min(pool, _SURE):
-                return select(words, scores[-1] if len(scores) == pool else scores[_SURE - 1])
-        return everything
+            if len(scores) >= pool:
+                return select(words, scores[-1])
+        return query if len(scores) >= min(pool, _SURE) else everything
 
     def score(
         self, words: WordsAsked | None, vector: Sequence[float] | None, rows: Sequence[int]
