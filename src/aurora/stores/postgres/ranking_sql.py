@@ -263,16 +263,17 @@ class PostgresRanking:
         everything, terms = select_all(words), terms_of(words)
         if words is None or sum(term.chunks for term in terms) <= _FEW_MATCHES or len(terms) == 1:
             return everything
-        query, scores = everything, []
+        enough = everything
         for query in probes(words):
             if len(query) == len(everything):  # the same terms, perhaps in another order
-                query = everything
-                break
+                return everything
             statement = probe_statement(words, query, pool=pool, among=among)
             scores = [score for (score,) in self._database.rows(*statement)]
             if len(scores) >= pool:
                 return select(words, scores[-1])
-        return query if len(scores) >= min(pool, _SURE) else everything
+            if len(scores) >= min(pool, _SURE):
+                enough = query
+        return enough
 
     def score(
         self, words: WordsAsked | None, vector: Sequence[float] | None, rows: Sequence[int]
