@@ -1,6 +1,6 @@
 """Many agents at one server, with worker processes for searches and without, in turns.
 
-    python benchmarks/load/workers.py [--clients 20] [--calls 300] [--rounds 3] [--chunks 5000]
+    python benchmarks/load/workers.py [--clients 20] [--calls 150] [--rounds 3] [--chunks 5000]
 
 Two real `aur mcp --http` serve copies of a memory of Python's own library; one has `mcp.workers` 0.
 So many clients of the SDK call them, drawn by lot as in `crowd.py`: first once to warm up, which
@@ -35,7 +35,7 @@ from load.figures import by_tool
 from load.servers import Server, aurora_serving, environment, make_memory
 from load.tongues import Aurora
 
-WHOLE = {"clients": 20, "calls": 300, "rounds": 3, "chunks": 5000}
+WHOLE = {"clients": 20, "calls": 150, "rounds": 3, "chunks": 5000}
 WAYS = {"without workers": "0", "with workers": "2"}
 Round = Mapping[str, float]
 
