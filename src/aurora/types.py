@@ -45,7 +45,10 @@ class Kind(StrEnum):
 
     @property
     def is_prose(self) -> bool:
-        return self in (Kind.REASONING, Kind.KNOWLEDGE)
+        return self in _PROSE
+
+
+_PROSE = (Kind.REASONING, Kind.KNOWLEDGE)
 
 
 class Lines(NamedTuple):
@@ -320,6 +323,7 @@ class Query:
     rerank: Rerank | None = None
     expand: bool | None = None
     here: str = "."  # the folder where paths in the text start
+    suggest: bool = True  # name similar names if no word of the query is known
 
     def __post_init__(self) -> None:
         if self.limit < 1:
@@ -404,26 +408,18 @@ class Contribution(NamedTuple):
 
 
 class Fused(NamedTuple):
-    """A chunk after fusion. The values of the contributions sum to the score.
-
-    A number among the parts scales all parts before it. Most candidates are never shown, and their
-    contributions never computed.
-    """
+    """A chunk after fusion. The values of the contributions sum to the score."""
 
     row: int
     score: float
-    parts: tuple[Contribution | float, ...]
+    contributions: tuple[Contribution, ...]
     relevance: float = 1.0  # the confidence that the memory answers the question at all
 
-    @property
-    def contributions(self) -> tuple[Contribution, ...]:
-        scaled: list[Contribution] = []
-        for part in self.parts:
-            if isinstance(part, float):
-                scaled = [each._replace(value=each.value * part) for each in scaled]
-            else:
-                scaled.append(part)
-        return tuple(scaled)
+    def scaled(self, factor: float) -> Fused:
+        """With a score that is so many times as high."""
+        row, score, parts, relevance = self
+        scaled = tuple([part._replace(value=part.value * factor) for part in parts])
+        return Fused(row, score * factor, scaled, relevance)
 
 
 @dataclass(frozen=True, slots=True)

@@ -224,7 +224,7 @@ class MemoryAdmin:
         self.location.scrub()
 
     def _scrub_derived(self) -> None:
-        self.vectors.make_searchable()
+        self.vectors.make_searchable(scrub=True)
         AnswerCache(self._opened.index_folder / "llm").clear()
 
     @contextmanager

@@ -66,12 +66,14 @@ _LARGE = 100 << 20  # bytes of a memory whose check takes long enough to say so
 _SPARE = 256 << 20  # bytes that should stay free, beside the size of the memory
 _READ_BY_OTHERS = stat.S_IRGRP | stat.S_IROTH
 _ENTERED_BY_OTHERS = stat.S_IXGRP | stat.S_IXOTH
-_OWN_FILES = (".gitignore", "config.yml", "config.yml.*.tmp", "indexes", "logs", "approved.json",
-              "approved.json.*.tmp", "installed.json", "installed.json.*.tmp", "installed.lock",
-              "cache", "models", ".DS_Store")  # fmt: skip
+_OWN_FILES = (
+    ".gitignore", "config.yml", "config.yml.*.tmp", "indexes", "run", "logs", "cache", "models",
+    "given", "approved.json", "memories.json", "memories.json.lock", "installed.json",
+    "installed.lock", "workspace.json", "checkouts.json", "*.json.*.tmp", ".DS_Store",
+)  # fmt: skip
 _OWN_INDEXES = (
-    "llm", "bm25.idx", "vectors.idx", "points.idx", "*.idx.*.tmp", "history-*.book",
-    "history-*.tmp", "looks.json", "looks.json.*.tmp",
+    "llm", "bm25.idx", "vectors.idx", "points.idx", "*.idx.*.seg", "*.idx.*.tmp", "segments.lock",
+    "history-*.book", "history-*.tmp", "looks.json", "looks.json.*.tmp",
 )  # fmt: skip
 
 

@@ -374,6 +374,7 @@ class Memory:
         rerank: str | None = None,
         expand: bool | None = None,
         here: str = ".",
+        suggest: bool = True,
         workspace: bool = False,
         memories: Sequence[str] = (),
     ) -> SearchResults:
@@ -383,6 +384,7 @@ class Memory:
         repositories of the user's workspace, or only the `memories` of these names. Results of
         another repository have absolute paths. What is not given is what the settings say.
         `path:./…` in the text starts at the folder `here`, which is the memory's root by default.
+        Without `suggest`, no similar names are looked for where the words are unknown.
         """
         query = Query(
             text,
@@ -394,6 +396,7 @@ class Memory:
             read_choice(Rerank, rerank, "reranker"),
             expand,
             here,
+            suggest,
         )
         asked = self._named(memories) if memories else self.layers(workspace=workspace)
         missing = [] if memories or not workspace else self._warn_of_missing()
@@ -701,7 +704,7 @@ class Memory:
             if ranking
             else _size(path) + _size(path and path.with_name(f"{path.name}-wal")),
             index_path=index_path,
-            index_bytes=ranking.search_bytes() if ranking else _size(index_path),
+            index_bytes=ranking.search_bytes() if ranking else _index_size(index_path),
             index=self._check_index(index_path) if index_path else IndexCheck(IndexState.CURRENT),
             indexed_at=store.chunks.indexed_at(),
             embedder=store.vectors.embedder(),
@@ -750,6 +753,11 @@ def read_choice(choices: type[T], name: str | None, what: str) -> T | None:
     except ValueError:
         hint = f"there are {', '.join(choices)}"
         raise QueryError(f"There is no {what} {name!r}", hint=hint) from None
+
+
+def _index_size(path: Path | None) -> int:
+    """With the segments beside it."""
+    return sum(map(_size, path.parent.glob(f"{path.name}*"))) if path else 0
 
 
 def _size(path: Path | None) -> int:

@@ -35,7 +35,6 @@ from aurora.errors import (
 from aurora.files import require_own
 from aurora.quick_classes import replace
 from aurora.stores.base import Checkout, Store, Work
-from aurora.stores.vector_cache import VectorCache
 from aurora.types import Listener, Mode, Note, Progress, Rerank
 
 if TYPE_CHECKING:
@@ -214,9 +213,9 @@ class OpenedMemory:
         return self.places.home / CACHE / "history"
 
     @property
-    def vector_cache(self) -> VectorCache:
-        """Vectors by content: all memories of the user share them."""
-        return VectorCache(self.places.home / CACHE / "vectors")
+    def vector_folder(self) -> Path:
+        """The folder of vectors, by content: all memories of the user share them."""
+        return self.places.home / CACHE / "vectors"
 
     @property
     def index_path(self) -> Path | None:

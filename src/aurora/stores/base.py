@@ -46,6 +46,14 @@ class Revision(NamedTuple):
     generation: int  # of the store after the change that wrote this text
 
 
+class RevisionGroup(NamedTuple):
+    """The rows of one generation in numbers: equal for equal rows, and hardly for others."""
+
+    rows: int
+    total: int  # of the row numbers
+    mixed: int  # the sum of row · (row mod 1024)
+
+
 @dataclass(frozen=True, slots=True)
 class FileState:
     """The state of a file when its chunks were made. Tells whether the file must be read again."""
@@ -217,8 +225,12 @@ class Chunks(SearchedChunks, Protocol):
     def iter_revised(self, rows: Sequence[int] | None = None) -> Iterator[tuple[Revision, Chunk]]:
         """Like `iter_chunks`, with revisions; only the chunks of `rows` if given."""
 
-    def revisions(self) -> Mapping[int, int]:
-        """Row → generation of every searchable chunk, oldest first, all of one moment."""
+    def revisions(self, generations: Collection[int] | None = None) -> Mapping[int, int]:
+        """Row → generation of every searchable chunk, oldest first, all of one moment; only those
+        of some generations if given."""
+
+    def revision_groups(self) -> Mapping[int, RevisionGroup]:
+        """The searchable chunks by generation: what an index compares instead of all rows."""
 
     def count_chunks(self) -> Mapping[Kind, int]:
         """Searchable chunks per kind, without kinds that have none."""

@@ -12,8 +12,9 @@ import logging
 import re
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from itertools import chain
 from typing import Any, TypeVar
 
 import psycopg
@@ -31,6 +32,7 @@ from aurora.errors import (
 from aurora.stores import shared
 from aurora.stores.base import Work
 from aurora.stores.postgres.address import Address
+from aurora.stores.postgres.binary import HEADER, TRAILER
 from aurora.stores.postgres.migrate import LOCK, require_newest, require_same
 from aurora.stores.postgres.rows import ADAPTERS
 from aurora.stores.shared import PAGE, Parameters, Row, ThreadState, portions
@@ -310,6 +312,7 @@ class Connections:
 # One schema
 
 _WORK = {Work.INDEX: LOCK + 1, Work.VECTORS: LOCK + 2}  # the keys of the locks
+_COPIED = 50  # rows sent at a time
 _PROGRESS = "aurora"  # how the name of a connection with progress begins
 _SEPARATOR = "|"  # PostgreSQL replaces control characters in names
 _HOLDER = """
@@ -425,9 +428,12 @@ class Database(shared.Database):
         finally:
             self._local.patience_ms = before
 
-    def run_alone(self, sql: str) -> None:
-        """Run a statement that cannot be part of a transaction."""
-        with self.connections.translated(), self.connections.writing() as connection:
+    def run_alone(self, sql: str, settings: Mapping[str, str] | None = None) -> None:
+        """Run a statement that cannot be part of a transaction, with these settings."""
+        connections = self.connections
+        with connections.translated(), connections.connect(to_write=True) as connection:
+            for setting in (settings or {}).items():
+                connection.execute("SELECT set_config(%s, %s, false)", setting)
             connection.execute(sql)
 
     def execute(self, sql: str, values: Parameters = ()) -> int:
@@ -435,6 +441,17 @@ class Database(shared.Database):
 
     def execute_many(self, sql: str, values: Iterable[Parameters]) -> None:
         self._own_connection().cursor().executemany(sql, list(values))
+
+    def copy(self, table: str, rows: Iterable[bytes]) -> None:
+        """Add rows as `binary.row` makes them. The server stores some while others are made."""
+        pages = map(b"".join, portions(rows, _COPIED))
+        first = next(pages, None)
+        if first is None:
+            return
+        statement = f"COPY {table} FROM STDIN (FORMAT BINARY)"
+        with self._own_connection().cursor() as cursor, cursor.copy(statement) as copy:
+            for page in chain((HEADER, first), pages, (TRAILER,)):
+                copy.write(page)
 
     def _own_connection(self) -> Connection:
         if self._local.connection is None:
