@@ -323,6 +323,7 @@ class Query:
     rerank: Rerank | None = None
     expand: bool | None = None
     here: str = "."  # the folder where paths in the text start
+    suggest: bool = True  # name similar names if no word of the query is known
 
     def __post_init__(self) -> None:
         if self.limit < 1:
@@ -338,7 +339,7 @@ class Note(NamedTuple):
     warning: bool = False
 
 
-READING, EMBEDDING, REEMBEDDING = "Indexing", "Embedding", "Reembedding"  # tasks of an index run
+READING, EMBEDDING = "Indexing", "Embedding"  # tasks of an index run
 
 
 class Progress(NamedTuple):
@@ -349,14 +350,15 @@ class Progress(NamedTuple):
     total: int
 
     @property
+    def share(self) -> str:
+        return f"{self.done:,} of {self.total:,}"
+
+    @property
     def ready_part(self) -> str:
         """The part of a memory that can be found while an index run is here; empty if all can."""
-        share = f"{self.done:,} of {self.total:,}"
         if self.task == READING:
-            return f"{share} files ready" if self.total else "files are being listed"
-        if self.task == REEMBEDDING:  # the vectors before are in use
-            return ""
-        made = f"; {share} vectors made" if self.task == EMBEDDING else ""
+            return f"{self.share} files ready" if self.total else "files are being listed"
+        made = f"; {self.share} vectors made" if self.task == EMBEDDING else ""
         return f"all files ready{made}"
 
 

@@ -34,7 +34,7 @@ from aurora.errors import (
 )
 from aurora.files import require_own
 from aurora.quick_classes import replace
-from aurora.stores.base import Checkout, Store
+from aurora.stores.base import Checkout, Store, Work
 from aurora.types import Listener, Mode, Note, Progress, Rerank
 
 if TYPE_CHECKING:
@@ -446,10 +446,16 @@ class OpenedMemory:
         with self._lock:
             return self._embedders(self.settings.embedding)
 
-    def run_progress(self) -> Progress | None:
-        """The progress of the index run that is at work, in any process; None without one."""
+    @property
+    def is_improvable(self) -> bool:
+        """Whether the vectors are quick ones, or of an earlier version of Aurora's own model."""
+        embedders, owner = self.embedders, self.store.vectors.embedder()
+        return embedders.is_quick(owner) or embedders.is_earlier(owner)
+
+    def run_progress(self, work: Work = Work.INDEX) -> Progress | None:
+        """The progress of the run that is at work, in any process; None without one."""
         try:
-            return self.store.run_progress()
+            return self.store.run_progress(work)
         except NoMemoryError:
             return None
 

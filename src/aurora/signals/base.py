@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from bisect import bisect_right
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from heapq import nsmallest
+from importlib import import_module
 from operator import itemgetter
 from types import ModuleType
 from typing import Protocol, TypeGuard
@@ -96,8 +98,11 @@ class Signal(Protocol):
 class SparseScores:
     """`SignalScores` held in a dict. A score of 0 counts as none."""
 
-    def __init__(self, scores: Mapping[int, float], *, ceiling: float = 1.0) -> None:
-        self.ceiling = ceiling
+    def __init__(
+        self, scores: Mapping[int, float], *, ceiling: float = 1.0, counted: int = sys.maxsize
+    ) -> None:
+        """Chunks behind the best `counted` all have the rank after these."""
+        self.ceiling, self._counted = ceiling, counted
         self._scores = {row: score for row, score in scores.items() if score}
         self._sorted: list[float] | None = None
 
@@ -116,20 +121,25 @@ class SparseScores:
         return [Hit(row, score, 1 + above) for row, score, above in ranked]
 
     def above(self, scores: Sequence[float]) -> list[int]:
-        """For each number, how many chunks have a higher score."""
+        """For each number, how many chunks have a higher score, at most `counted`."""
         if self._sorted is None:
             self._sorted = sorted(self._scores.values())
         ascending, total = self._sorted, len(self._sorted)
-        return [total - bisect_right(ascending, score) for score in scores]
+        counts = (total - bisect_right(ascending, score) for score in scores)
+        return [min(count, self._counted) for count in counts]
 
 
 def import_dense_scores() -> ModuleType | None:
-    """The module `dense_scores`, which needs numpy; None without numpy."""
+    """The module `dense_scores`; None without numpy."""
+    return import_if_numpy("dense_scores")
+
+
+def import_if_numpy(name: str) -> ModuleType | None:
+    """A module of this package that needs numpy; None without numpy."""
     try:
-        from aurora.signals import dense_scores  # noqa: PLC0415
+        return import_module(f"aurora.signals.{name}")
     except ImportError:
         return None
-    return dense_scores
 
 
 def rank_rows(name: str, scores: SignalScores, rows: Collection[int]) -> Ranking:

@@ -27,6 +27,7 @@ from aurora.stores.base import (
     Maintenance,
     Record,
     Revision,
+    RevisionGroup,
     Vectors,
 )
 from aurora.stores.checkouts import missing_uses, same_definitions, variant_of
@@ -98,6 +99,19 @@ class ChunkPart(Part[D], Chunks):
         sql = f"{self.revised} AND {row} > ? ORDER BY {row} LIMIT ?"
         return [*map(self.read_revised, self._database.rows(sql, (last, limit)))]
 
+    def revisions(self, generations: Collection[int] | None = None) -> Mapping[int, int]:
+        database = self._database
+        sql = f"SELECT {database.row}, generation {database.searchable}"
+        if generations is None:
+            return dict(sorted(database.rows(sql)))
+        return dict(sorted(database.rows_in(f"{sql} AND generation IN ?", generations)))
+
+    def revision_groups(self) -> Mapping[int, RevisionGroup]:
+        row, searchable = self._database.row, self._database.searchable
+        sums = f"count(*), sum({row}), sum({row} * ({row} & 1023))"
+        groups = self._database.rows(f"SELECT generation, {sums} {searchable} GROUP BY generation")
+        return {generation: RevisionGroup(*map(int, sums)) for generation, *sums in groups}
+
     def list_languages(self) -> list[str]:
         return self._texts(
             "SELECT DISTINCT language FROM chunks WHERE language <> '' ORDER BY language"
@@ -149,8 +163,9 @@ class ChunkPart(Part[D], Chunks):
         if path == ".":
             return self.ids(f"{_RELATIVE} ORDER BY id")
         folder = f"{path.rstrip('/')}/"
-        below = "path = ? OR substr(path, 1, length(?)) = ? ORDER BY id"
-        return self.ids(below, path, folder, folder)
+        # As above, by the index of paths.
+        below = "path = ? OR (path >= ? AND path < ?) ORDER BY id"
+        return self.ids(below, path, folder, f"{folder}{chr(sys.maxunicode)}")
 
     def find_in_namespace(self, namespace: str) -> list[str]:
         return self.ids("namespace = ? ORDER BY id", namespace)
