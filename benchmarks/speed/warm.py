@@ -27,8 +27,8 @@ import numpy as np
 
 from aurora import Memory
 from aurora.packing import unit_vector
-from aurora.signals.dense_scores import Matrix
-from aurora.signals.semantic import open_vectors_file, vectors_in
+from aurora.signals.cosine_scores import Matrix
+from aurora.signals.vector_index import open_vectors_file, vectors_in
 from aurora.text import document_terms, query_terms
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))

@@ -69,6 +69,7 @@ RUNS: dict[str, Sequence[str]] = {
 }
 # These need what is not here, and say so.
 REFUSALS: dict[str, tuple[Sequence[str], str]] = {
+    "load/cluster.py": (("--hosts=1",), "at least two hosts"),
     "peers/original.py": (("--repo=nowhere",), "no repository of Flask"),
     "peers/answers/with_bm25s.py": ((), "JOB ANSWERS"),
     "peers/answers/with_fts5.py": ((), "JOB ANSWERS"),

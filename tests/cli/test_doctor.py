@@ -196,6 +196,14 @@ def test_files_that_do_not_belong_are_named(indexed: Shell) -> None:
 
 
 @in_a_file
+def test_what_the_program_made_in_a_memory_and_at_home_belongs(indexed: Shell) -> None:
+    folder = database(indexed).parent
+    for name in ("run", "given", "memories.json.lock", "workspace.json", "checkouts.json.1.2.tmp"):
+        (folder / name).mkdir()
+    assert not any("did not make" in note[1] for note in findings(indexed).get("note", ()))
+
+
+@in_a_file
 def test_invalid_settings_fail_with_all_problems_and_the_rest_is_checked(indexed: Shell) -> None:
     write_tree(indexed.home, {"config.yml": "search:\n  bm25:\n    k1: -1.5\n    b: 7\n"})
     refusal = indexed.fails("mem", "stats").removeprefix("Error: ").partition("\n\nhint")[0]

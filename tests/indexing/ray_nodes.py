@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -26,14 +26,16 @@ _PORTS = ("--min-worker-port=0", "--max-worker-port=0", "--dashboard-agent-liste
 
 
 class Node:
-    """One processor, to be killed with all that runs there."""
+    """One processor, to be killed with all that runs there. `within` starts it in a network."""
 
-    def __init__(self, *words: str, folder: str = "", **environ: str) -> None:
+    def __init__(
+        self, *words: str, folder: str = "", within: Sequence[str] = (), **environ: str
+    ) -> None:
         own = {"PYTHONPATH": str(ROOT), "RAY_USAGE_STATS_ENABLED": "0"}
         sizes = ("--num-cpus=1", "--object-store-memory=100000000")
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "ray.scripts.scripts", "start", "--block", *sizes, *_PORTS,
-             "--disable-usage-stats", *words],
+            [*within, sys.executable, "-m", "ray.scripts.scripts", "start", "--block", *sizes,
+             *_PORTS, "--disable-usage-stats", *words],
             cwd=ROOT, env={**os.environ, **own, **environ}, start_new_session=True,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         )  # fmt: skip
@@ -60,15 +62,20 @@ def head_node() -> Iterator[str]:
     port = _free_port()
     node = None
     try:
-        node = Node(
-            "--head", f"--port={port}", "--include-dashboard=false", f"--temp-dir={folder}",
-            f"--system-config={_OFTEN}", folder=folder,
-        )  # fmt: skip
+        node = Node(*head_words(port, folder), folder=folder)
         yield f"127.0.0.1:{port}"
     finally:
         if node is not None:
             node.kill()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def head_words(port: int, folder: str) -> tuple[str, ...]:
+    """What makes a node the head of a cluster."""
+    return (
+        "--head", f"--port={port}", "--include-dashboard=false", f"--temp-dir={folder}",
+        f"--system-config={_OFTEN}",
+    )  # fmt: skip
 
 
 def _free_port() -> int:

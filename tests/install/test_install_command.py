@@ -67,9 +67,9 @@ def test_the_agents_of_the_machine_are_connected_and_the_proof_is_shown(shell: S
     assert "Claude" not in done.stderr
     assert "it answers, with 10 tools." in done.stderr
     assert done.stdout.splitlines() == [
-        "reserve an item  →  stock.py:1  reserve_item",
         "send an invoice to a customer  →  mail.py:1  send_invoice",
         "total of the rows  →  prices.py:1  total",
+        "reserve an item  →  stock.py:1  reserve_item",
     ]
 
     again = shell.run("install")

@@ -10,7 +10,7 @@ import pytest
 
 from aurora.retrieval.retriever import HybridRetriever
 from aurora.signals.derived_index import DerivedIndex
-from aurora.signals.semantic import Vectors
+from aurora.signals.vector_index import Vectors
 from aurora.stores.base import Store
 from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Mode, Query, SearchResults

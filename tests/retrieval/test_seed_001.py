@@ -14,9 +14,8 @@ from aurora import Memory, Places
 from aurora.retrieval.candidates import FALLBACK, NO_PROVIDER
 from aurora.retrieval.config import HybridConfig
 from aurora.signals.base import Question
-from aurora.signals.dense_scores import Matrix
 from aurora.signals.exact import FulltextSignal
-from aurora.signals.semantic import VectorIndex
+from aurora.signals.vector_index import VectorIndex
 from aurora.stores.base import Store
 from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Chunk, Contribution, Kind, SearchResult
@@ -184,7 +183,8 @@ def test_vectorized_cosine_similarity(memory: Searched) -> None:
         return  # has no matrix here
     folder = index_folder(memory.store)
     vectors = VectorIndex(memory.store, folder / "vectors.idx", now=lambda: NOW).current()
-    np.testing.assert_array_equal(Matrix(vectors).values, narrowed(matrix))
+    stored = np.array([vector for _, _, vector in vectors.items()])
+    np.testing.assert_array_equal(stored, narrowed(matrix))
 
 
 @pytest.mark.one_store("cosines are computed here only where the store does not rank")
@@ -193,7 +193,7 @@ def test_pure_python_fallback(memory: Searched, monkeypatch: pytest.MonkeyPatch)
     random_landscape(memory)
     with_numpy = memory.search("question", "semantic", limit=40).results
     monkeypatch.setitem(
-        sys.modules, "aurora.signals.dense_scores", None
+        sys.modules, "aurora.signals.cosine_scores", None
     )  # as if numpy were missing
     assert memory.search("question", "semantic", limit=40).results == with_numpy
     assert len(with_numpy) == 40

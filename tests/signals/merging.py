@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
 
 from aurora.signals.bm25 import BM25Signal
 from aurora.signals.bm25_formula import BM25Parameters
+from aurora.signals.bm25_index import merge
+from aurora.signals.bm25_segment import open_bm25_file
 from aurora.stores.base import Reasoning, Revision
 from aurora.stores.sqlite.chunks import SQLiteChunks
 from aurora.stores.sqlite.store import SQLiteStore
-from aurora.types import Chunk, Event
+from aurora.text import WORDS
+from aurora.types import Chunk, Event, Json
 from tests.builders import NOW, make_chunk
 
 FOUR = [make_chunk(f"number {name}", name=name) for name in ("one", "two", "three", "four")]
@@ -62,11 +68,29 @@ class Bench:
         read, self.store.chunks.read = self.store.chunks.read, []
         return read
 
-    def rebuilt(self, **parameters: float) -> bytes:
-        """The file that building the index anew gives."""
+    def saved(self) -> Content:
+        """What is in the index file."""
+        return content_of(self.path)
+
+    def rebuilt(self) -> Content:
+        """What a rebuild writes."""
         other = self.path.with_name("rebuilt.idx")
-        self.signal(other, **parameters).rebuild()
-        return other.read_bytes()
+        self.signal(other).rebuild()
+        return content_of(other)
+
+
+Content: TypeAlias = tuple[Mapping[str, Json], Mapping[str, tuple[str, bytes]]]
+
+
+def content_of(path: Path) -> Content:
+    """The facts of a keyword index, and the arrays of all of its segments as one."""
+    file = open_bm25_file(path, WORDS)
+    facts = {name: fact for name, fact in file.facts.items() if name != "segments"}
+    arrays = merge(file.segments) if file.segments else {}
+    named = {name: np.asarray(array) for name, array in arrays.items()}
+    content = {name: (array.dtype.char, array.tobytes()) for name, array in named.items()}
+    is_empty = not facts["chunks"]
+    return facts, {} if is_empty else content
 
 
 class RacedChunks(SQLiteChunks):
@@ -74,8 +98,8 @@ class RacedChunks(SQLiteChunks):
 
     write: Callable[[SQLiteStore], object] | None = None
 
-    def revisions(self) -> Mapping[int, int]:
-        found = super().revisions()
+    def revisions(self, generations: Collection[int] | None = None) -> Mapping[int, int]:
+        found = super().revisions(generations)
         if self.write is not None:
             write, self.write = self.write, None
             other = SQLiteStore(self._database.path)

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from aurora.errors import IndexFileError, IndexVersionError
 from aurora.signals.bm25 import BM25Scorer
 from aurora.signals.bm25_formula import BM25Parameters, Match, sum_sparse
-from aurora.signals.bm25_index import Postings
-from aurora.signals.dense_scores import best_places, sum_dense
+from aurora.signals.bm25_segment import KeywordSegment
+from aurora.signals.dense_scores import all_discounts, best_places, segment_rows, sum_dense
+from aurora.signals.index_file import MemoryArrays
 from aurora.text import EXACT, WORDS, Analysis, chunk_text, tokenize
 from tests.signals.corpus import standard_library_chunks
 
@@ -245,9 +246,7 @@ def test_a_very_long_query_is_only_a_long_query() -> None:
 
 
 @pytest.mark.parametrize("parameters", [{"k1": 0.5}, {"b": 0.0}, {"idf": "robertson"}])
-def test_an_index_of_other_parameters_is_weighed_anew(
-    tmp_path: Path, parameters: dict[str, object]
-) -> None:
+def test_an_index_serves_all_parameters(tmp_path: Path, parameters: dict[str, object]) -> None:
     scorer_of(DOCUMENTS).save_index(tmp_path / "bm25.idx")
     loaded = BM25Scorer(**parameters)  # type: ignore[arg-type]
     loaded.load_index(tmp_path / "bm25.idx")
@@ -268,14 +267,9 @@ def test_an_index_of_other_arrays_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scorer_of(DOCUMENTS).save_index(tmp_path / "bm25.idx")
-    monkeypatch.setattr("aurora.signals.bm25._LAYOUT", 99)
+    monkeypatch.setattr("aurora.signals.bm25_segment.LAYOUT", 99)
     with pytest.raises(IndexVersionError, match="made by another version of Aurora"):
         BM25Scorer().load_index(tmp_path / "bm25.idx")
-
-
-def test_a_weight_is_held_in_32_bits() -> None:
-    weights = Postings().weigh(Postings().build(DOCUMENTS))["weights"]
-    assert np.asarray(weights).dtype == np.float32
 
 
 def test_many_blocks_count_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -292,45 +286,59 @@ def test_best_is_a_stable_sort_cut_short(values: list[float], limit: int) -> Non
     scores = np.array(values, np.float64)
     some = [np.flatnonzero(scores)[::2], np.flatnonzero(scores)]
     cancelled = [np.arange(len(scores))[::2], np.arange(len(scores))]  # terms may sum up to 0
-    assert best_places(scores, limit).tolist() == expected
-    assert best_places(scores, limit, postings=some).tolist() == expected
-    assert best_places(scores, limit, postings=cancelled).tolist() == expected
+    rows = np.arange(len(scores))
+    assert best_places(scores, limit, rows=rows).tolist() == expected
+    for postings in (some, cancelled):
+        best = best_places(scores, limit, rows=rows, postings=postings)
+        assert best.tolist() == expected
 
 
 @given(
     st.lists(
         st.tuples(
             st.integers(1, 3),
-            st.dictionaries(st.integers(0, 29), st.floats(-5, 5, width=32), max_size=30),
+            st.floats(-5, 5),
+            st.dictionaries(st.integers(0, 29), st.integers(1, 60_000), max_size=30),
         ),
         max_size=6,
     ),
+    st.lists(st.integers(1, 500), min_size=30, max_size=30),
+    st.integers(0, 30),
     st.integers(1, 35),
 )
 def test_with_and_without_numpy_the_numbers_are_the_same(
-    terms: list[tuple[int, dict[int, float]]], pool: int
+    terms: list[tuple[int, float, dict[int, int]]], lengths: list[int], cut: int, pool: int
 ) -> None:
-    """To the last bit: otherwise the second search could order ties unlike the first."""
-    matches = sorted(
-        (
-            Match(
-                "x",
-                asked,
-                array("i", sorted(found)),
-                array("f", map(found.get, sorted(found))),
-                1.0,
-            )
-            for asked, found in terms
-        ),
-        key=lambda match: len(match.documents),
-    )
-    rows = array("q", range(100, 130))
-    sparse = sum_sparse(matches, rows, ceiling=1.0)
-    dense = sum_dense(matches, rows, ceiling=1.0)
-    among = rows[::3]
+    """To the last bit: otherwise the second search could order ties unlike the first. The second
+    segment has rows before those of the first."""
+    parts = [range(cut), range(cut, 30)]
+    rows = [array("q", (100 + place - 60 * (n == 1) for place in p)) for n, p in enumerate(parts)]
+    segments = [
+        KeywordSegment(
+            MemoryArrays({"rows": rows[n], "lengths": array("i", (lengths[at] for at in part))}),
+            array("i"),
+        )
+        for n, part in enumerate(parts)
+    ]
+
+    def postings(found: dict[int, int]) -> list[tuple[array[int], array[int]]]:
+        places = [[at for at in sorted(found) if at in part] for part in parts]
+        return [
+            (array("i", (at - part.start for at in each)), array("H", (found[at] for at in each)))
+            for part, each in zip(parts, places, strict=True)
+        ]
+
+    matches = [Match("x", asked, idf, 1.0, postings(found)) for asked, idf, found in terms]
+    matches.sort(key=len)
+    given = {"parameters": BM25Parameters(), "ceiling": 1.0}
+    sparse = sum_sparse(matches, segments, average=30.0, **given)  # type: ignore[arg-type]
+    discounts = all_discounts([each.lengths for each in segments], 30.0, BM25Parameters())
+    dense = sum_dense(matches, discounts, segment_rows(segments), **given)  # type: ignore[arg-type]
+    everything = sorted(row for part in rows for row in part)
+    among = everything[::3]
     assert sparse.best(pool) == dense.best(pool)
     assert sparse.best(pool, among=among) == dense.best(pool, among=among)
-    assert sorted(sparse.hits(rows)) == sorted(dense.hits(rows))
+    assert sorted(sparse.hits(everything)) == sorted(dense.hits(everything))
 
 
 def test_a_term_more_frequent_than_sixteen_bits_hold() -> None:

@@ -58,13 +58,6 @@ def test_an_index_of_the_store_as_it_was_is_behind(store: SQLiteStore, signal: B
     assert signal.check().state is IndexState.BEHIND
 
 
-def test_an_index_made_with_other_settings_is_outdated(store: SQLiteStore, tmp_path: Path) -> None:
-    keyword_index(store, tmp_path).refresh()
-    check = keyword_index(store, tmp_path, k1=1.2).check()
-    assert check.state is IndexState.OUTDATED
-    assert "other settings" in check.reason
-
-
 def test_an_index_of_another_store_is_outdated(store: SQLiteStore, tmp_path: Path) -> None:
     keyword_index(store, tmp_path).refresh()
     other = SQLiteStore(tmp_path / "other.db")

@@ -43,7 +43,8 @@ LIES: dict[str, dict[str, Array]] = {
     "fewer-rows": {"rows": array("q", [1])},
     "no-offsets": {"term_offsets": array("q"), "posting_offsets": array("q")},
     "fewer-offsets": {"posting_offsets": array("q", [0, 3])},
-    "fewer-weights": {"weights": array("f", [1.0])},
+    "fewer-frequencies": {"frequencies": array("H", [1])},
+    "a-place-too-many": {"removed": array("i", [3]), "removed_ends": array("q", [1])},
     "places-that-are-no-numbers": {"documents": array("f", [0.0] * 8)},
 }
 
@@ -57,7 +58,7 @@ def test_arrays_that_do_not_fit_each_other_are_refused(path: Path, lie: dict[str
 
 def test_an_index_without_its_facts_is_refused(path: Path) -> None:
     facts = dict(IndexFile(path, kind="bm25").facts)
-    del facts["average_length"]
+    del facts["tokens"]
     retell(path, "bm25", lie={}, facts=facts)
     with pytest.raises(IndexFileError, match="has invalid data"):
         BM25Scorer().load_index(path)
@@ -82,9 +83,9 @@ def test_an_index_that_lies_is_not_merged(path: Path, name: str) -> None:
     retell(path, "bm25", lie={name: array("q", [0, *[1000] * (size - 1)])})
     base = BM25Scorer()
     base.load_index(path)
-    difference = base.compare({0: 0, 1: 0, 2: 7})
+    difference = base.compare([0, 7], {0: 0, 1: 0, 2: 7})
     with pytest.raises(IndexFileError):
-        BM25Scorer().merge_index(base, difference, [Entry("c", "login", Revision(2, 7))])
+        BM25Scorer().update_index(base, difference, [Entry("c", "login", Revision(2, 7))])
 
 
 def test_ids_that_are_no_text_are_an_error_of_the_file(path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sysconfig
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 from aurora.signals import bm25 as bm25_signal
 from aurora.signals.base import Entry, Question
-from aurora.signals.bm25_index import Postings
-from aurora.signals.index_file import Array
-from aurora.stores.base import Revision
+from aurora.signals.bm25_index import build_segments, changed_generations, compare, merge
+from aurora.signals.index_file import Array, MemoryArrays
+from aurora.signals.segments import Segment
+from aurora.stores.base import Revision, RevisionGroup
 from aurora.text import chunk_text
 from tests.builders import NOW, hide, make_chunk, parse
 from tests.properties import examples
@@ -29,10 +30,34 @@ moments = st.dictionaries(st.integers(1, 15), st.integers(1, 3), max_size=15)  #
 
 def merged(before: Sequence[Entry], after: Sequence[Entry]) -> dict[str, Array]:
     """The index of `after`, made of the one of `before` and the entries with other revisions."""
-    old = Postings().build(before)
-    kept, rows = Postings.compare(old, dict(entry.revision for entry in after))
-    fresh = Postings().build(entry for entry in after if entry.revision.row in rows)
-    return Postings.merge(old, fresh, kept=kept)
+    old = segments_of(before)
+    stored = dict(entry.revision for entry in after)
+    generations = changed_generations(old, groups_of(stored))
+    assert generations or stored == dict(entry.revision for entry in before)
+    affected = {row: at for row, at in stored.items() if at in generations}
+    removed, rows = compare(old, generations, affected)
+    fresh = segments_of(entry for entry in after if entry.revision.row in rows)
+    kept = [(arrays, gone) for (arrays, _), gone in zip(old, removed, strict=True)]
+    result = merge([*kept, *fresh]) if kept or fresh else {}
+    return result if len(result.get("rows", ())) else {}
+
+
+def segments_of(entries: Iterable[Entry]) -> list[Segment]:
+    return [Segment(MemoryArrays(arrays)) for arrays in build_segments(entries)]
+
+
+def groups_of(stored: Mapping[int, int]) -> dict[int, RevisionGroup]:
+    """As a store groups its rows."""
+    groups = {}
+    for generation in set(stored.values()):
+        rows = [row for row, at in stored.items() if at == generation]
+        mixed = sum(row * (row & 1023) for row in rows)
+        groups[generation] = RevisionGroup(len(rows), sum(rows), mixed)
+    return groups
+
+
+def built(entries: Sequence[Entry]) -> dict[str, Array]:
+    return next(build_segments(entries), {})
 
 
 def assert_same(found: dict[str, Array], expected: dict[str, Array]) -> None:
@@ -54,16 +79,16 @@ def test_any_two_moments_of_a_store(
             for row, generation in sorted(moment.items())
         ]
 
-    assert_same(merged(entries(before), entries(after)), Postings().build(entries(after)))
+    assert_same(merged(entries(before), entries(after)), built(entries(after)))
 
 
 def test_numbers_that_are_one_to_a_float_are_told_apart() -> None:
     far = 1 << 60
-    index: dict[str, Array] = {
-        "rows": np.array([far, far + 1]), "generations": np.array([far, far]),
-    }  # fmt: skip
-    kept, rows = Postings.compare(index, {far: far, far + 1: far + 1})
-    assert (kept.tolist(), rows) == ([True, False], [far + 1])
+    index = Segment(
+        MemoryArrays({"rows": np.array([far, far + 1]), "generations": np.array([far, far])})
+    )
+    removed, rows = compare([index], [far, far + 1], {far: far, far + 1: far + 1})
+    assert ([each.tolist() for each in removed], rows) == ([[1]], [far + 1])
 
 
 def test_two_versions_of_real_code() -> None:
@@ -85,7 +110,7 @@ def test_two_versions_of_real_code() -> None:
         Entry(f"{entry.id}#2", entry.text * 2, Revision(len(before) + row, 2))
         for row, entry in enumerate(before[::13])
     ]
-    assert_same(merged(before, after), Postings().build(after))
+    assert_same(merged(before, after), built(after))
 
 
 names = st.sampled_from("abcdefgh")
@@ -110,7 +135,7 @@ steps = st.one_of(
 
 @pytest.fixture
 def always_merged(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bm25_signal, "_MERGE_SHARE", 1.0)
+    monkeypatch.setattr(bm25_signal, "_UPDATE_SHARE", 1.0)
 
 
 @pytest.mark.usefixtures("always_merged")
@@ -135,7 +160,7 @@ def test_a_store_that_lives(
             signal = bench.signal() if new_process else signal
             signal.refresh()
             assert None not in bench.rows_read()
-            assert bench.path.read_bytes() == bench.rebuilt()
+            assert bench.saved() == bench.rebuilt()
             anew = bench.signal(bench.path.with_name("rebuilt.idx"))
             asked = Question(f"{question} alpha number", NOW)
             mine, theirs = signal.score(asked), anew.score(asked)

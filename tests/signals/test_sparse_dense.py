@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from aurora.signals.base import SparseScores, rank_rows
 from aurora.signals.bm25_formula import find_place
-from aurora.signals.dense_scores import DenseScores
+from aurora.signals.dense_scores import DenseScores, RowPlaces
 from aurora.types import Hit
 
 # Few different values, so that there are many ties; 0 is no score.
@@ -19,11 +19,12 @@ some_rows = st.lists(st.integers(0, 70), max_size=50)
 
 
 def both(given_scores: dict[int, float]) -> tuple[SparseScores, DenseScores]:
-    rows = sorted(given_scores)
-    dense = DenseScores(
-        np.array([given_scores[row] for row in rows], np.float64), np.array(rows, np.int64)
-    )
-    return SparseScores(given_scores), dense
+    """The rows of the dense ones are in any order, and every second place was removed."""
+    rows = np.repeat(np.array(sorted(given_scores, key=lambda row: row * 7 % 11), np.int64), 2)
+    live = np.arange(0, len(rows), 2)
+    values = np.zeros(len(rows))
+    values[live] = [given_scores[row] for row in rows[live].tolist()]
+    return SparseScores(given_scores), DenseScores(values, RowPlaces(rows, live))
 
 
 @given(scores, st.integers(1, 50), some_rows)

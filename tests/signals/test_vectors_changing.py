@@ -5,7 +5,6 @@ Both make vectors of the same dimension: nothing but the index itself can tell t
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from itertools import count
@@ -24,7 +23,8 @@ from aurora.indexing.embedding import (
 )
 from aurora.packing import unpack_vector
 from aurora.signals.base import Question
-from aurora.signals.semantic import SemanticSignal, VectorIndex, Vectors
+from aurora.signals.semantic import SemanticSignal
+from aurora.signals.vector_index import VectorIndex, Vectors
 from aurora.stores.base import Embedder, Revision
 from aurora.stores.sqlite.store import SQLiteStore
 from aurora.stores.sqlite.vectors import SQLiteVectors
@@ -112,7 +112,7 @@ def index_of(store: SQLiteStore, events: list[Event] | None = None) -> VectorInd
 
 def of_one_embedder(vectors: Vectors, store: SQLiteStore) -> bool:
     """Whether each vector is what the embedder that they name makes of the chunk."""
-    rows, model = vectors.rows.tolist(), MODELS[vectors.embedder]
+    rows, model = list(contents(vectors)), MODELS[vectors.embedder]
     chunks = store.chunks.get_rows(rows)
     made = vectors_of(model, [embedding_text(chunks[row]) for row in rows])
     narrow = [list(unpack_vector(vector)) for vector in made]
@@ -121,12 +121,11 @@ def of_one_embedder(vectors: Vectors, store: SQLiteStore) -> bool:
 
 def stored(store: SQLiteStore) -> dict[int, list[float]]:
     vectors = store.vectors.iter_vectors()
-    return {row: array("f", unpack_vector(vector)).tolist() for (row, _), vector in vectors}
+    return {row: list(unpack_vector(vector)) for (row, _), vector in vectors}
 
 
 def contents(vectors: Vectors) -> dict[int, list[float]]:
-    rows = enumerate(vectors.rows.tolist())
-    return {row: vectors.vector(place).tolist() for place, row in rows}
+    return {row: list(vector) for row, _, vector in vectors.items()}
 
 
 def at_every_moment(

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import sys
-from array import array
 from collections.abc import Sequence
 from pathlib import Path
 
 from aurora.embeddings.base import EmbeddingProvider
 from aurora.indexing.embedding import embed_missing
+from aurora.packing import pack_vector
 from aurora.signals.base import Question
-from aurora.signals.semantic import SemanticSignal, VectorIndex, Vectors, join_vectors
+from aurora.signals.semantic import SemanticSignal
+from aurora.signals.vector_index import VectorIndex, Vectors, join_vectors
 from aurora.stores.base import Embedder
 from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Event, Note
@@ -54,10 +55,7 @@ class VectorBench:
 
 def vectors_of(values: Sequence[Sequence[float]], first_row: int = 10) -> Vectors:
     """Vectors in memory, three rows apart."""
-    parts = {
-        first_row + 3 * place: (1, array("f", vector).tobytes())
-        for place, vector in enumerate(values)
-    }
+    parts = {first_row + 3 * place: (1, pack_vector(vector)) for place, vector in enumerate(values)}
     return join_vectors(parts, Embedder("any", len(values[0]) if values else 1, "1"))
 
 

@@ -12,7 +12,16 @@ import pytest
 
 from aurora.errors import EmbedderMismatchError, StoreBusyError
 from aurora.packing import pack_vector, unpack_vector
-from aurora.stores.base import Embedder, FileFacts, FileState, Reasoning, Revision, Store
+from aurora.stores.base import (
+    Embedder,
+    FileFacts,
+    FileState,
+    Reasoning,
+    Revision,
+    RevisionGroup,
+    Store,
+    Work,
+)
 from aurora.types import Chunk, ChunkHistory, Criteria, Json, Kind, Lines, Progress, Tracking
 from tests.builders import NOW, hide, make_chunk
 from tests.stores.checkouts_conformance import CheckoutsConformance
@@ -256,6 +265,26 @@ class StoreConformance(
         for by, expected in [("x", both[1:]), (None, both), ("", both[1:]), (None, both)]:
             hide(store, "a.py:f", by=by)
             assert [revision.row for revision in in_order(store)] == expected
+
+    def test_revisions_of_some_generations_and_the_groups_of_all(self, store: Store) -> None:
+        for number in range(5):
+            store.chunks.put_chunks(
+                [make_chunk(f"{number}", name=f"{name}{number // 2}") for name in "fgh"]
+            )
+        store.chunks.delete_chunks(["a.py:f1"])
+        hide(store, "a.py:g2")
+        revisions = store.chunks.revisions()
+        groups: dict[int, list[int]] = {}
+        for row, generation in revisions.items():
+            groups.setdefault(generation, []).append(row)
+        assert len(groups) == 3
+        for generation, rows in groups.items():
+            assert list(store.chunks.revisions([generation, 0])) == rows
+        assert store.chunks.revisions([]) == {}
+        assert store.chunks.revision_groups() == {
+            generation: RevisionGroup(len(rows), sum(rows), sum(row * (row % 1024) for row in rows))
+            for generation, rows in groups.items()
+        }
 
     def test_a_failed_transaction_leaves_the_revisions(self, store: Store) -> None:
         store.chunks.put_chunks([make_chunk(), FULL])
@@ -644,6 +673,19 @@ class StoreConformance(
             second.chunks.put_chunks([make_chunk()])  # only indexing is alone
         with second.alone(), pytest.raises(StoreBusyError), first.alone():
             pass
+
+    def test_vectors_are_replaced_by_one_handle_beside_an_index_run(
+        self, open_store: Callable[[], Store]
+    ) -> None:
+        first, second = open_store(), open_store()
+        progress = Progress("Embedding", 64, 1_000)
+        with first.alone(Work.VECTORS) as tell, second.alone():
+            tell(progress)
+            assert second.run_progress(Work.VECTORS) == progress
+            assert second.run_progress() is None
+            with pytest.raises(StoreBusyError, match="replaced"), second.alone(Work.VECTORS):
+                pass
+        assert second.run_progress(Work.VECTORS) is None
 
     def test_every_handle_sees_how_far_the_one_that_indexes_is(
         self, open_store: Callable[[], Store]

@@ -19,7 +19,7 @@ from aurora.signals.bm25 import BM25Scorer
 from aurora.signals.bm25_formula import BM25Parameters
 from aurora.signals.server_ranking import Searches, ServerKeywords, ServerKeywordScores
 from aurora.stores.base import Embedder
-from aurora.stores.postgres import ranking_sql
+from aurora.stores.postgres import indexes, ranking_sql, selection
 from aurora.stores.postgres import ranking_sql as ranking
 from aurora.stores.postgres.ranking_sql import ranked
 from aurora.stores.postgres.store import PostgresStore
@@ -67,9 +67,17 @@ def chunks_of(store: PostgresStore, rows: Sequence[int]) -> list[Chunk]:
 @pytest.mark.parametrize(
     "parameters", [{}, {"k1": 0.0}, {"k1": 1.2, "b": 0.0}, {"b": 1.0}], ids=str
 )
+@pytest.mark.parametrize("work", [(10_000,), (40, 4_000)], ids=["most", "few"])
 def test_scores_and_order_are_those_of_the_index_file(
-    store: PostgresStore, chunks: list[Chunk], parameters: dict[str, float]
+    store: PostgresStore,
+    chunks: list[Chunk],
+    parameters: dict[str, float],
+    work: tuple[int, ...],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """Also where few chunks are scored before the others are selected."""
+    monkeypatch.setattr(selection, "_WORK", work)
+    monkeypatch.setattr(ranking_sql, "_FEW_MATCHES", work[0])
     store.chunks.put_chunks(chunks)
     scorer = BM25Scorer(**parameters, analysis=WORDS)  # type: ignore[arg-type]
     scorer.build_index((chunk.id, chunk_text(chunk)) for chunk in chunks)
@@ -127,7 +135,8 @@ def test_common_words_alone_still_find_as_many_as_are_asked_for(
     store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However little may be judged: rare words propose, and where they are too few, others do."""
-    monkeypatch.setattr(ranking_sql, "_WORK", (20, 100, 400))
+    monkeypatch.setattr(selection, "_WORK", (20, 100, 400))
+    monkeypatch.setattr(ranking_sql, "_FEW_MATCHES", 20)
     store.chunks.put_chunks(make_chunk("common words everywhere", name=f"f{n}") for n in range(300))
     store.chunks.put_chunks([make_chunk("common words and rarity", name="rare")])
     assert len(ask(store, "common words").best(100)) == 100
@@ -148,7 +157,7 @@ def many(
     store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> tuple[PostgresStore, list[list[float]]]:
     """A store whose vectors are many enough for an index."""
-    monkeypatch.setattr(ranking, "_EXACT", 500)
+    monkeypatch.setattr(indexes, "_EXACT", 500)
     monkeypatch.setattr(ranking, "_FEW", 10)
     draw = random.Random(3)  # noqa: S311 - as above
     chunks = [make_chunk(f"word{n % 50} text", name=f"f{n}") for n in range(2000)]
@@ -176,7 +185,7 @@ def test_both_indexes_answer_one_statement(many: tuple[PostgresStore, list[list[
     ServerKeywords(search, BM25Parameters()).score(asked)
     words = search.of(asked).words
     statement = ranking_sql.rank_statement(
-        words, ranking_sql.proposals(words)[0].query, vectors[0],
+        words, selection.select_all(words), vectors[0],
         slot=0, by_index=True, pool=100, among=None,
     )  # fmt: skip
     told = plan(store, statement)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from aurora.packing import unpack_vector
-from aurora.signals.dense_scores import Matrix
+from aurora.signals.cosine_scores import Matrix
 from aurora.signals.point_index import PointIndex, Points, unpack_all
 from aurora.types import Chunk, Criteria, Kind
 

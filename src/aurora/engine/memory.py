@@ -21,7 +21,7 @@ from aurora.engine.remarks import with_remarks, with_sessions
 from aurora.errors import AuroraError, ChunkNotFoundError, NoMemoryError, QueryError, StoreError
 from aurora.quick_classes import dataclass, replace
 from aurora.retrieval.lookup import find_chunk
-from aurora.stores.base import Embedder
+from aurora.stores.base import Embedder, Work
 from aurora.types import (
     AT_START,
     PRIVATE,
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from aurora.engine.trail import Trail
     from aurora.engine.writing import MemoryWriter
     from aurora.indexing.documents import Added, Learned
+    from aurora.indexing.embedding import Embedded
     from aurora.indexing.export_format import ExportCounts
     from aurora.indexing.freshness import Refresh
     from aurora.indexing.import_export import Writer
@@ -85,6 +86,8 @@ class Stats:
     embedded: int  # chunks with a vector
     changed: int | None = None  # indexed files that changed since; None if that is not known
     run: Progress | None = None  # of the index run that is at work, in any process
+    improving: Progress | None = None  # of the process that replaces the vectors by better ones
+    is_improvable: bool = False  # there are better vectors, which `improve` makes
 
     def as_record(self) -> dict[str, Json]:
         """The object that docs/reference/json.md documents."""
@@ -113,6 +116,8 @@ class Stats:
                 "fingerprint": embedder.fingerprint,
             },
             "embedded": self.embedded,
+            "improving": {**self.improving._asdict()} if self.improving else None,
+            "improvable": self.is_improvable,
         }
 
 
@@ -320,6 +325,24 @@ class Memory:
         except AuroraError as exc:
             self._opened.warn(f"The conversation logs were not read: {exc.in_one_line}")
         return index(logs=logs, reads_logs=None if logs is None else False)
+
+    @property
+    def is_improvable(self) -> bool:
+        """Whether better vectors are still to be made, here or in the person's memory."""
+        return any(memory._opened.is_improvable for memory in self._own())
+
+    def improve(self, *, waits: bool = True) -> list[Embedded]:
+        """Make the better vectors that `quick` runs left to later, here and in the person's memory.
+
+        Searches and index runs go on meanwhile. Another process that makes them is waited for, or
+        without `waits` raises `StoreBusyError`.
+        """
+        memories = self._own() or [self]  # which says that it does not exist
+        return [memory._writer.vectors.improve(waits=waits) for memory in memories]
+
+    def _own(self) -> list[Memory]:
+        """This memory and the person's, if they exist."""
+        return [memory for memory in (self, self.personal) if memory and memory.exists]
 
     def watch(
         self,
@@ -660,7 +683,13 @@ class Memory:
         """Counts, sizes, the state of the index and the embedder."""
         changed = self._refresher.count_changes()
         numbers = self._opened.read(self._count)[0]
-        return replace(numbers, changed=changed, run=self._opened.run_progress())
+        return replace(
+            numbers,
+            changed=changed,
+            run=self._opened.run_progress(),
+            improving=self._opened.run_progress(Work.VECTORS),
+            is_improvable=self._opened.is_improvable,
+        )
 
     def _count(self) -> Stats:
         opened, path, index_path = self._opened, self._opened.location.path, self._opened.index_path
@@ -675,7 +704,7 @@ class Memory:
             if ranking
             else _size(path) + _size(path and path.with_name(f"{path.name}-wal")),
             index_path=index_path,
-            index_bytes=ranking.search_bytes() if ranking else _size(index_path),
+            index_bytes=ranking.search_bytes() if ranking else _index_size(index_path),
             index=self._check_index(index_path) if index_path else IndexCheck(IndexState.CURRENT),
             indexed_at=store.chunks.indexed_at(),
             embedder=store.vectors.embedder(),
@@ -724,6 +753,11 @@ def read_choice(choices: type[T], name: str | None, what: str) -> T | None:
     except ValueError:
         hint = f"there are {', '.join(choices)}"
         raise QueryError(f"There is no {what} {name!r}", hint=hint) from None
+
+
+def _index_size(path: Path | None) -> int:
+    """With the segments beside it."""
+    return sum(map(_size, path.parent.glob(f"{path.name}*"))) if path else 0
 
 
 def _size(path: Path | None) -> int:

@@ -13,7 +13,9 @@ from aurora.errors import AuroraError, SourceError
 from aurora.sources.git import list_changes
 
 _SECONDS = 60  # for the start and all answers; the first start reads a model
-_COMMITS = 12  # whose subjects are asked for until enough is found
+_COMMITS = 60  # whose subjects are read
+_QUESTIONS = 12  # are asked until enough is found
+_WORDS = 4  # of a subject that says what it is about: "fix typo" does not
 ENOUGH = 3
 
 
@@ -36,12 +38,14 @@ class Proof:
 
 
 def questions_for(project: Path) -> list[str]:
-    """What a project surely knows: the subjects of its commits, or else its name."""
+    """Subjects of commits, those that say most first, and the project's name."""
     try:
         changes = list_changes(project, _COMMITS) or []
     except SourceError:  # no git, or a repository that it refuses
         changes = []
-    return [*dict.fromkeys(change.subject for change in changes), project.name]
+    subjects = list(dict.fromkeys(change.subject for change in changes))
+    subjects.sort(key=lambda subject: len(subject.split()) < _WORDS)
+    return [*subjects[:_QUESTIONS], project.name]
 
 
 def prove(command: Sequence[str], project: Path, environ: Mapping[str, str]) -> Proof:

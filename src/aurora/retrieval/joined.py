@@ -28,7 +28,8 @@ from aurora.signals.base import (
 )
 from aurora.signals.bm25 import BM25Signal
 from aurora.signals.bm25_formula import BM25Parameters, weigh_terms
-from aurora.signals.semantic import Embedders, MeaningSignal, SemanticSignal, VectorIndex
+from aurora.signals.semantic import Embedders, MeaningSignal, SemanticSignal
+from aurora.signals.vector_index import VectorIndex
 from aurora.stores.base import (
     Definition,
     Embedder,

@@ -6,6 +6,8 @@ from bisect import bisect_right
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from heapq import nsmallest
+from importlib import import_module
+from operator import itemgetter
 from types import ModuleType
 from typing import Protocol, TypeGuard
 
@@ -123,15 +125,20 @@ class SparseScores:
 
 
 def import_dense_scores() -> ModuleType | None:
-    """The module `dense_scores`, which needs numpy; None without numpy."""
+    """The module `dense_scores`; None without numpy."""
+    return import_if_numpy("dense_scores")
+
+
+def import_if_numpy(name: str) -> ModuleType | None:
+    """A module of this package that needs numpy; None without numpy."""
     try:
-        from aurora.signals import dense_scores  # noqa: PLC0415
+        return import_module(f"aurora.signals.{name}")
     except ImportError:
         return None
-    return dense_scores
 
 
 def rank_rows(name: str, scores: SignalScores, rows: Collection[int]) -> Ranking:
     """One signal's ranking of some chunks, best first."""
-    hits = sorted(scores.hits(rows), key=lambda hit: (-hit.score, hit.row))
+    hits = sorted(scores.hits(rows))  # by row
+    hits.sort(key=itemgetter(1), reverse=True)  # by score: equal ones stay in order
     return Ranking(name, tuple(hits), scores.ceiling)

@@ -3,21 +3,23 @@
 Raw scores lie in [0, ∞) and are never normalised here. The first question to an index is answered
 without numpy, whose import would take longer than the answer. Later questions, and very broad ones,
 use numpy. Both ways return the same numbers.
+
+An index has segments. A score follows from the statistics of all of them, so that the scores are
+those of an index in one piece, to the last bit.
 """
 
 from __future__ import annotations
 
 import logging
-from array import array
-from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from aurora.errors import IndexFileError, IndexVersionError
+from aurora.errors import IndexFileError
 from aurora.signals.base import Entry, Question, RankedScores, import_dense_scores
 from aurora.signals.bm25_formula import (
     BM25Parameters,
@@ -28,17 +30,26 @@ from aurora.signals.bm25_formula import (
     saturate,
     sum_sparse,
 )
-from aurora.signals.derived_index import DerivedIndex
-from aurora.signals.index_file import (
-    Array,
-    Arrays,
-    IndexFile,
-    Lexicon,
-    MemoryArrays,
-    Strings,
-    write_index_file,
+from aurora.signals.bm25_segment import (
+    ARRAYS,
+    KIND,
+    LAYOUT,
+    KeywordSegment,
+    open_bm25_file,
+    read_arrays,
+    require_ends,
 )
-from aurora.stores.base import Revision, Store, TermCounts
+from aurora.signals.derived_index import DerivedIndex
+from aurora.signals.index_file import Array, IndexFile, MemoryArrays
+from aurora.signals.segments import (
+    Segment,
+    SegmentedFile,
+    discard,
+    pick_merges,
+    save_segments,
+    write_draft,
+)
+from aurora.stores.base import Revision, RevisionGroup, Store, TermCounts
 from aurora.text import (
     CHUNK_TEXT_VERSION,
     EXACT,
@@ -51,24 +62,20 @@ from aurora.text import (
 from aurora.types import Chunk, Json, Listener, Progress, ignore_events
 
 if TYPE_CHECKING:
-    from aurora.signals.bm25_index import Difference, Postings  # imports numpy
+    from aurora.signals.bm25_index import Difference  # imports numpy
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
+Postings: TypeAlias = Sequence[tuple[Array, Array]]  # for each segment
 
-_ARRAYS = (
-    "term_bytes", "term_offsets", "posting_offsets", "documents", "frequencies", "weights",
-    "id_bytes", "id_offsets", "lengths", "rows", "generations",
-)  # fmt: skip
-_OFFSETS = {"term_offsets": "term_bytes", "id_offsets": "id_bytes", "posting_offsets": "documents"}
-_EMPTY = {name: array("q", [0] if name.endswith("offsets") else []) for name in _ARRAYS}
-_LAYOUT = 2  # raise it when arrays or the formula change: older files are then rebuilt
-_BROAD = 300_000  # postings: adding them in plain Python takes as long as importing numpy
+_BROAD = 150_000  # postings: adding them in plain Python takes as long as importing numpy
+_MANY_REMOVED = 500  # documents: so many are left out with numpy
+_SMALL = 2_000  # documents: segments of so many are merged at once
 _PROGRESS_EVERY = 1000  # chunks
-# The share of all chunks that may have changed for a merge. A merge saves a quarter of the time at
-# one half and nothing at three quarters: benchmarks/speed/bm25_merge.py.
-_MERGE_SHARE = 0.5
+# The share of all chunks that may have changed for an update. A build takes little longer from
+# here on, and leaves fewer segments.
+_UPDATE_SHARE = 0.5
 
 
 class BM25Scorer:
@@ -83,107 +90,178 @@ class BM25Scorer:
         self._analysis = analysis
         self.parameters = BM25Parameters(k1, b, idf)
         self.facts: Mapping[str, Json] = {}  # of the file it was loaded from or saved to
-        self._average_length = 0.0
+        self._use([], tokens=0)
+
+    def _use(self, segments: Iterable[Segment], *, tokens: int) -> None:
+        self._segments = [KeywordSegment(*segment) for segment in segments]
+        self._chunks, self._tokens = sum(map(len, self._segments)), tokens
         self._was_asked = False
-        self._use(MemoryArrays(_EMPTY))
+        self._dense: tuple[float, Any, Any] | None = None  # average, places and discounts
 
-    def _use(self, arrays: Arrays) -> None:
-        self._arrays = arrays
-        self._cached: tuple[Lexicon, Arrays] | None = None
+    # Making
 
-    @property
-    def _postings(self) -> Postings:
-        from aurora.signals.bm25_index import Postings  # noqa: PLC0415 - numpy
-
-        return Postings(self._analysis, self.parameters)
-
-    def build_index(self, documents: Iterable[Entry | tuple[str, str]]) -> None:
-        """Index (id, text) pairs. Replaces the current index."""
-        self._weigh(self._postings.build(documents))
-
-    def compare(self, revisions: Mapping[int, int]) -> Difference:
-        """How a store with these revisions differs from the index."""
-        return self._postings.compare(_read(self._arrays, "rows", "generations"), revisions)
-
-    def merge_index(
-        self, base: BM25Scorer, difference: Difference, documents: Iterable[Entry]
+    def build_index(
+        self, documents: Iterable[Entry | tuple[str, str]], *, spill: Path | None = None
     ) -> None:
-        """Index the unchanged documents of `base` and the given ones for those that differ."""
-        new = self._postings.build(documents)
-        with as_index_error(base._arrays):
-            _require_ends(base._arrays)
-            old = _read(base._arrays, *(name for name in _ARRAYS if name != "weights"))
-            self._weigh(self._postings.merge(old, new, kept=difference.kept))
+        """Index (id, text) pairs. Replaces the current index.
 
-    def _weigh(self, arrays: Mapping[str, Array]) -> None:
-        lengths = arrays["lengths"].tolist()
-        self._average_length = sum(lengths) / len(lengths) if lengths else 0.0
-        self._use(MemoryArrays(self._postings.weigh(arrays)))
+        With `spill`, where the index will be saved, all segments but the last are drafts there.
+        """
+        segments = self._build(documents, spill)
+        self._use(segments, tokens=_count_tokens(segments))
+
+    def _build(
+        self, documents: Iterable[Entry | tuple[str, str]], spill: Path | None
+    ) -> list[Segment]:
+        segments: list[Segment] = []
+        try:
+            for arrays in _maker().build_segments(documents, self._analysis):
+                if segments and spill:
+                    last = read_arrays(segments[-1].arrays, *ARRAYS)
+                    with suppress(OSError):  # such as a full disk: it stays in memory
+                        segments[-1] = Segment(write_draft(spill, kind=KIND, arrays=last))
+                segments.append(Segment(MemoryArrays(arrays)))
+        except BaseException:
+            discard(segments)
+            raise
+        return segments
+
+    def changed_generations(self, stored: Mapping[int, RevisionGroup]) -> list[int]:
+        """The generations whose chunks are not the same in the index and in a store."""
+        with as_index_error(self._segments):
+            return list(
+                _maker().changed_generations([each.segment for each in self._segments], stored)
+            )
+
+    def compare(self, generations: Collection[int], stored: Mapping[int, int]) -> Difference:
+        """How the stored chunks of some generations differ from the index."""
+        with as_index_error(self._segments):
+            found: Difference = _maker().compare(
+                [each.segment for each in self._segments], generations, stored
+            )
+            return found
+
+    def update_index(
+        self,
+        base: BM25Scorer,
+        difference: Difference,
+        documents: Iterable[Entry],
+        *,
+        spill: Path | None = None,
+    ) -> None:
+        """Index what is unchanged of `base`, and the given documents for those that differ.
+
+        Segments are used as they are, but small ones are merged.
+        """
+        new = self._build(documents, spill)
+        with as_index_error(base._segments):
+            old = zip(base._segments, difference.removed, strict=True)
+            segments = [Segment(each.arrays, gone) for each, gone in old if len(gone) < each.size]
+            segments += new
+            counts = [(arrays.size("rows"), len(gone)) for arrays, gone in segments]
+            maker = _maker()
+            if merged := pick_merges(counts, most=maker.MOST_DOCUMENTS, small=_SMALL):
+                for arrays, _ in segments[merged]:
+                    require_ends(arrays)
+                segments[merged] = [Segment(MemoryArrays(maker.merge(segments[merged])))]
+            self._use(segments, tokens=_count_tokens(segments))
+
+    def without_removed(self) -> BM25Scorer | None:
+        """The same index with no word of a removed document; None if this one has none."""
+        segments = [each.segment for each in self._segments]
+        if not any(len(removed) for _, removed in segments):
+            return None
+        clean = BM25Scorer(*self.parameters[:2], idf=self.parameters.idf, analysis=self._analysis)
+        with as_index_error(segments):
+            clean._use(
+                [
+                    Segment(MemoryArrays(_maker().merge([each]))) if len(each.removed) else each
+                    for each in segments
+                ],
+                tokens=self._tokens,
+            )
+        return clean
 
     def save_index(self, path: Path, facts: Mapping[str, Json] | None = None) -> None:
-        """Write the index with its parameters and the caller's facts about it."""
+        """Write the index and the caller's facts about it."""
         self.facts = {
             **(facts or {}),
-            **self.parameters._asdict(),
-            "layout": _LAYOUT,
+            "layout": LAYOUT,
             "analysis": self._analysis.name,
             "chunks": len(self),
-            "average_length": self._average_length,
+            "tokens": self._tokens,
         }
-        write_index_file(path, kind="bm25", facts=self.facts, arrays=_read(self._arrays, *_ARRAYS))
+        segments = [each.segment for each in self._segments]
+        saved = save_segments(path, kind=KIND, facts=self.facts, segments=segments, names=ARRAYS)
+        self._use(saved.segments, tokens=self._tokens)
 
     def load_index(self, path: Path) -> None:
-        """Open a saved index. With other parameters, the weights are computed again in memory."""
+        """Open a saved index. It serves all parameters."""
         file = open_bm25_file(path, self._analysis)
         self.facts = file.facts
-        with as_index_error(file):
-            if self.has_parameters(file.facts):
-                self._use(file)
-                self._average_length = float(str(file.facts["average_length"]))
-            else:
-                _require_ends(file)
-                self._weigh(_read(file, *_ARRAYS))
+        with as_index_error(file.segments):
+            self._use(file.segments, tokens=int(str(file.facts["tokens"])))
+            if self._chunks != file.facts["chunks"]:
+                raise IndexFileError(f"{path} has not the chunks that it names")
 
-    def has_parameters(self, facts: Mapping[str, Json]) -> bool:
-        """True when an index with these facts has the parameters of this scorer."""
-        return all(facts.get(name) == value for name, value in self.parameters._asdict().items())
+    # Asking
 
     def __len__(self) -> int:
-        return len(Strings(self._arrays, "id"))
+        return self._chunks
+
+    @property
+    def _average(self) -> float:
+        return self._tokens / self._chunks if self._chunks else 0.0
 
     @property
     def idf(self) -> dict[str, float]:
         """Term → rarity, for every term of the corpus."""
-        terms = Strings(self._arrays, "term")
-        return {terms[place]: self._rarity(place) for place in range(len(terms))}
+        terms = sorted({term for each in self._segments for term in each.terms()})
+        counts = self._count(terms)
+        return {term: self._rarity(counts[term]) for term in terms if counts[term]}
 
     def score(self, query: str, document: str) -> float:
         """BM25 of any text against the statistics of the indexed ones."""
-        terms, document_terms = Strings(self._arrays, "term"), self._analysis.document(document)
+        document_terms = self._analysis.document(document)
         length = max(len(document_terms), self._analysis.shortest)
         frequencies, score = Counter(document_terms), 0.0
-        discounted = discount(length, self._average_length, self.parameters)
-        for term, weight in self._analysis.question(query).items():
+        discounted = discount(length, self._average, self.parameters)
+        terms = self._analysis.question(query)
+        counts = self._count(terms)
+        for term, weight in terms.items():
             if term in frequencies:
                 share = saturate(frequencies[term], discounted, self.parameters)
-                score += weight * self._rarity(terms.find(term)) * share
+                score += weight * self._rarity(counts[term]) * share
         return score
 
     def rank(self, query: str, *, pool: int) -> list[tuple[str, float]]:
         """Ids and scores of the best `pool` documents that share a term with the query."""
-        scores, ids = self.score_all(query), Strings(self._arrays, "id")
-        with as_index_error(self._arrays):
+        scores = self.score_all(query)
+        with as_index_error(self._segments):
             best = scores.best(pool)
             by_row = {hit.row: hit.score for hit in scores.hits(best)}
-            rows = self._arrays.read("rows", 0, len(self))
-            return [(ids[bisect_left(rows, row)], by_row[row]) for row in best]
+            return [(self._id(row), by_row[row]) for row in best]
+
+    def _id(self, row: int) -> str:
+        places = ((each, each.place(row)) for each in self._segments)
+        return next(each.id(place) for each, place in places if place is not None)
 
     def count(self, query: str) -> TermCounts:
         """The statistics of the documents for the terms of a query."""
-        with as_index_error(self._arrays):
-            found = self._find(self._analysis.question(query))
-            containing = {term: stop - start for term, (start, stop) in found.items()}
-        return TermCounts(len(self), round(self._average_length * len(self)), containing)
+        with as_index_error(self._segments):
+            counts = self._count(self._analysis.question(query))
+        containing = {term: count for term, count in counts.items() if count}
+        return TermCounts(len(self), self._tokens, containing)
+
+    def _count(self, terms: Iterable[str]) -> dict[str, int]:
+        """How many documents contain each term."""
+        return {
+            term: sum(len(each.postings(each.bounds(term))[0]) for each in self._segments)
+            for term in terms
+        }
+
+    def _rarity(self, containing: int) -> float:
+        return float(rarity(len(self), containing, variant=self.parameters.idf))
 
     def score_all(self, query: str, counts: TermCounts | None = None) -> BM25Scores:
         """Score every document that shares a term with the query.
@@ -191,124 +269,94 @@ class BM25Scorer:
         `counts` are the statistics of all memories that a search asks, by default its own.
         """
         terms = self._analysis.question(query)
-        if counts is not None and counts.chunks == len(self):
-            counts = None  # the others are empty
-        with as_index_error(self._arrays):
-            matches, ceiling = self._match(terms, counts)
-            rows = self._lookup()[1].read("rows", 0, len(self))
-            scores = self._sum(matches, rows, ceiling)
+        with as_index_error(self._segments):
+            if self._was_asked:
+                for segment in self._segments:
+                    segment.remember()
+            bounds = {term: [each.bounds(term) for each in self._segments] for term in terms}
+            numpy = import_dense_scores() if self._is_broad(bounds.values()) else None
+            postings = {
+                term: [
+                    segment.postings(each, quickly=numpy is not None)
+                    for segment, each in zip(self._segments, bounds[term], strict=True)
+                ]
+                for term in terms
+            }
+            matches, ceiling = self._match(terms, postings, counts)
+            average = counts.tokens / (counts.chunks or 1) if counts else self._average
+            scores = self._sum(matches, ceiling, average, numpy)
         self._was_asked = True
-        return BM25Scores(scores, matches, rows, query_words(query))
+        return BM25Scores(scores, matches, self._segments, query_words(query))
 
-    def _sum(self, matches: list[Match], rows: Array, ceiling: float) -> RankedScores:
-        few = not self._was_asked and sum(len(match.documents) for match in matches) <= _BROAD
-        numpy = None if few else import_dense_scores()
-        if numpy is None:
-            return sum_sparse(matches, rows, ceiling=ceiling)
-        scores: RankedScores = numpy.sum_dense(matches, rows, ceiling=ceiling)
-        return scores
+    def _is_broad(self, bounds: Iterable[Iterable[tuple[int, int]]]) -> bool:
+        """Whether numpy is quicker, though it has to be imported for the first question."""
+        postings = sum(stop - start for each in bounds for start, stop in each)
+        removed = sum(len(segment.removed) for segment in self._segments)
+        return self._was_asked or postings > _BROAD or removed > _MANY_REMOVED
 
     def _match(
-        self, terms: Mapping[str, float], counts: TermCounts | None
+        self,
+        terms: Mapping[str, float],
+        postings: Mapping[str, Postings],
+        counts: TermCounts | None,
     ) -> tuple[list[Match], float]:
         """The postings of the query's terms, and the highest score that they allow.
 
         Rare terms come first. The order depends only on the terms, so every sum is the same.
         """
-        self._arrays.read("rows", 0, 0)  # checks that the file was not truncated
-        found = self._find(terms)
-        containing = counts.containing if counts else {t: b - a for t, (a, b) in found.items()}
-        total, matches, ceiling = counts.chunks if counts else len(self), [], 0.0
+        own = {term: sum(len(documents) for documents, _ in postings[term]) for term in terms}
+        total, containing = (counts.chunks, counts.containing) if counts else (len(self), own)
+        matches, ceiling = [], 0.0
         for term, weight in terms.items():
             idf = float(rarity(total, containing.get(term, 0), variant=self.parameters.idf))
             most = max(idf, 0.0) * (self.parameters.k1 + 1.0)
             ceiling += weight * most
-            if term in found:
-                documents = self._arrays.read("documents", *found[term])
-                weights = self._weights(found[term], documents, idf, counts)
-                matches.append(Match(term, weight, documents, weights, most))
+            if own[term]:
+                matches.append(Match(term, weight, idf, most, postings[term]))
         return sorted(matches, key=lambda match: containing.get(match.term, 0)), ceiling
 
-    def _find(self, terms: Iterable[str]) -> dict[str, tuple[int, int]]:
-        """Where the postings of each known term are."""
-        vocabulary = self._lookup()[0]
-        places = ((term, vocabulary.find(term)) for term in terms)
-        return {term: self._bounds(place) for term, place in places if place is not None}
-
-    def _weights(
-        self, bounds: tuple[int, int], documents: Array, idf: float, counts: TermCounts | None
-    ) -> Array:
-        """The weights of a term's postings: the stored ones, or those by other statistics."""
-        if counts is None:
-            return self._arrays.read("weights", *bounds)
-        lengths = self._lookup()[1].read("lengths", 0, len(self))
-        frequencies = self._arrays.read("frequencies", *bounds)
-        average = counts.tokens / counts.chunks
-        return self._postings.weigh_some(idf, frequencies, documents, lengths, average)
-
-    def _rarity(self, place: int | None) -> float:
-        start, stop = (0, 0) if place is None else self._bounds(place)
-        return float(rarity(len(self), stop - start, variant=self.parameters.idf))
-
-    def _bounds(self, place: int) -> tuple[int, int]:
-        start, stop = self._lookup()[1].read("posting_offsets", place, place + 2).tolist()
-        return start, stop
-
-    def _lookup(self) -> tuple[Lexicon | Strings, Arrays]:
-        """The vocabulary and the arrays that every question reads: for the first question, in the
-        file; from the second on, in memory."""
-        if not self._was_asked:
-            return Strings(self._arrays, "term"), self._arrays
-        if self._cached is None:
-            arrays = MemoryArrays(_read(self._arrays, "posting_offsets", "rows", "lengths"))
-            self._cached = (Lexicon(self._arrays, "term"), arrays)
-        return self._cached
+    def _sum(
+        self, matches: list[Match], ceiling: float, average: float, numpy: ModuleType | None
+    ) -> RankedScores:
+        if numpy is None:
+            return sum_sparse(
+                matches,
+                self._segments,
+                average=average,
+                parameters=self.parameters,
+                ceiling=ceiling,
+            )
+        if self._dense is None or self._dense[0] != average:
+            places = self._dense[1] if self._dense else numpy.segment_rows(self._segments)
+            lengths = [segment.lengths for segment in self._segments]
+            self._dense = average, places, numpy.all_discounts(lengths, average, self.parameters)
+        _, places, discounts = self._dense
+        scores: RankedScores = numpy.sum_dense(
+            matches, discounts, places, parameters=self.parameters, ceiling=ceiling
+        )
+        return scores
 
 
-def open_bm25_file(path: Path, analysis: Analysis = EXACT) -> IndexFile:
-    """A saved index; raises `IndexVersionError` when another version made it."""
-    file = IndexFile(path, kind="bm25")
-    if file.facts.get("layout") != _LAYOUT:
-        raise IndexVersionError(f"{path} was made by another version of Aurora")
-    if file.facts.get("analysis") != analysis.name:
-        raise IndexVersionError(f"{path} was made of other terms")
-    if not _fits(file):
-        raise IndexFileError(f"{path} has arrays that do not fit each other")
-    return file
+def _maker() -> ModuleType:
+    from aurora.signals import bm25_index  # noqa: PLC0415 - numpy
+
+    return bm25_index
 
 
-def _fits(file: IndexFile) -> bool:
-    """True when the lengths of the arrays agree, and all but the weights are whole numbers."""
-    sizes = {name: file.size(name) for name in _ARRAYS}
-    per_document = {sizes[name] for name in ("rows", "generations", "lengths")}
-    per_posting = {sizes[name] for name in ("documents", "frequencies", "weights")}
-    agree = per_document == {sizes["id_offsets"] - 1} and len(per_posting) == 1
-    whole = all(file.code(name) not in "fd" for name in _ARRAYS if name != "weights")
-    return whole and agree and 0 < sizes["term_offsets"] == sizes["posting_offsets"]
-
-
-def _require_ends(arrays: Arrays) -> None:
-    """Check that offsets span their arrays: wrong offsets could allocate any amount of memory."""
-    for name, target in _OFFSETS.items():
-        last = arrays.size(name) - 1
-        ends = (arrays.read(name, 0, 1)[0], arrays.read(name, last, last + 1)[0])
-        if ends != (0, arrays.size(target)):
-            raise IndexFileError(f"{name} of the index do not fit {target}")
+def _count_tokens(segments: Iterable[Segment]) -> int:
+    return sum(KeywordSegment(*segment).count_tokens() for segment in segments)
 
 
 @contextmanager
-def as_index_error(arrays: Arrays) -> Iterator[None]:
+def as_index_error(segments: Sequence[Segment | KeywordSegment]) -> Iterator[None]:
     """Report invalid data of an index file as `IndexFileError`."""
     try:
         yield
     except (ValueError, TypeError, LookupError, ArithmeticError) as exc:
-        if not isinstance(arrays, IndexFile):
+        files = [each.arrays for each in segments if isinstance(each.arrays, IndexFile)]
+        if not files:
             raise
-        raise IndexFileError(f"{arrays.path} has invalid data: {exc}") from exc
-
-
-def _read(arrays: Arrays, *names: str) -> dict[str, Array]:
-    return {name: arrays.read(name, 0, arrays.size(name)) for name in names}
+        raise IndexFileError(f"{files[0].path} has invalid data: {exc}") from exc
 
 
 class BM25Signal(DerivedIndex[BM25Scorer]):
@@ -350,7 +398,7 @@ class BM25Signal(DerivedIndex[BM25Scorer]):
     def _origin(self) -> dict[str, Json]:
         return {"store": self._store.identity, "recipe": CHUNK_TEXT_VERSION}
 
-    def _open_file(self) -> IndexFile:
+    def _open_file(self) -> SegmentedFile:
         return open_bm25_file(self._path, WORDS)
 
     def _load(self) -> BM25Scorer:
@@ -358,28 +406,35 @@ class BM25Signal(DerivedIndex[BM25Scorer]):
         scorer.load_index(self._path)
         return scorer
 
-    def _has_settings(self, facts: Mapping[str, Json]) -> bool:
-        return self._new_scorer().has_parameters(facts)
-
     def _merge(self, base: BM25Scorer) -> BM25Scorer | None:
         """Other processes may write meanwhile: each text comes with its own revision, and the
         generation was read before, so the next call sees that the index is outdated."""
-        revisions = self._store.chunks.revisions()
-        difference = base.compare(revisions)
-        changed = len(difference.rows)
-        if changed > _MERGE_SHARE * len(revisions):
+        chunks = self._store.chunks
+        groups = chunks.revision_groups()
+        generations = base.changed_generations(groups)
+        difference = base.compare(generations, chunks.revisions(generations))
+        changed, total = len(difference.rows), sum(group.rows for group in groups.values())
+        if changed > _UPDATE_SHARE * total:
             return None
-        logger.debug("merging %d of %d chunks into the BM25 index", changed, len(revisions))
-        merged = self._new_scorer()
-        entries = self._entries(self._store.chunks.iter_revised(difference.rows), changed)
-        merged.merge_index(base, difference, entries)
-        return merged
+        logger.debug("merging %d of %d chunks into the BM25 index", changed, total)
+        updated = self._new_scorer()
+        entries = self._entries(chunks.iter_revised(difference.rows), changed)
+        updated.update_index(base, difference, entries, spill=self._spill)
+        return updated
 
     def _make(self) -> BM25Scorer:
         scorer = self._new_scorer()
         total = sum(self._store.chunks.count_chunks().values())
-        scorer.build_index(self._entries(self._store.chunks.iter_revised(), total))
+        entries = self._entries(self._store.chunks.iter_revised(), total)
+        scorer.build_index(entries, spill=self._spill)
         return scorer
+
+    def _without_removed(self, index: BM25Scorer) -> BM25Scorer | None:
+        return index.without_removed()
+
+    @property
+    def _spill(self) -> Path | None:
+        return None if self._store.is_read_only else self._path
 
     def _entries(self, revised: Iterable[tuple[Revision, Chunk]], total: int) -> Iterator[Entry]:
         """The text to index of each chunk. Reports progress."""

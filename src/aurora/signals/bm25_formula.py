@@ -3,8 +3,8 @@
     score(Q, D) = Σ idf(q) · f(q, D) · (k1 + 1) / (f(q, D) + k1 · (1 − b + b · |D| / avgdl))
 
 See Robertson and Zaragoza, *The Probabilistic Relevance Framework* (2009); seeds 000 and 002.
-A changed formula needs two more changes: `_LAYOUT` in `bm25.py`, because index files store weights,
-and `stores/postgres/ranking_sql.py`, which orders candidates by the same formula in SQL.
+A changed formula needs another change in `stores/postgres/ranking_sql.py`, which orders candidates
+by the same formula in SQL.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from aurora.quick_classes import NamedTuple
 from aurora.signals.base import RankedScores, SparseScores
@@ -79,25 +79,54 @@ def weigh_terms(
 
 
 class Match(NamedTuple):
-    """A term of the question: its weight, the documents that contain it, its weight in each.
+    """A term of the question: its weight, its rarity, and where it occurs.
 
-    `most` is the highest possible weight in a document.
+    `most` is the highest possible weight in a document. `postings` are, for each segment, the
+    places of the documents that contain it and how often.
     """
 
     term: str
     factor: float
-    documents: Array
-    weights: Array
+    idf: float
     most: float
+    postings: Sequence[tuple[Array, Array]]
+
+    def __len__(self) -> int:
+        return sum(len(documents) for documents, _ in self.postings)
+
+
+class SegmentRows(Protocol):
+    """The documents of a segment: their rows, ascending, and lengths by place, and the ascending
+    places of removed ones."""
+
+    @property
+    def rows(self) -> Array: ...
+
+    @property
+    def lengths(self) -> Array: ...
+
+    @property
+    def removed(self) -> Array: ...
+
+    def place(self, row: int) -> int | None:
+        """The place of a row; None for a removed one."""
 
 
 class BM25Scores:
     """`KeywordScores` from an index. `words` maps each word of the question to its stem."""
 
     def __init__(
-        self, scores: RankedScores, matches: Sequence[Match], rows: Array, words: Mapping[str, str]
+        self,
+        scores: RankedScores,
+        matches: Sequence[Match],
+        segments: Sequence[SegmentRows],
+        words: Mapping[str, str],
     ) -> None:
-        self._scores, self._matches, self._rows, self._words = scores, matches, rows, words
+        self._scores, self._matches, self._segments = scores, matches, segments
+        self._words = words
+        # By row, because several stages ask about the same rows.
+        self._places: dict[int, tuple[int, int] | None] = {}
+        self._by_row: dict[int, list[Match]] = {}
 
     @property
     def ceiling(self) -> float:
@@ -124,7 +153,8 @@ class BM25Scores:
         return words_found(self._words, {match.term for match in self._found(row)})
 
     def has(self, row: int, term: str) -> bool:
-        return any(match.term == term for match in self._found(row))
+        matches = [match for match in self._matches if match.term == term]
+        return self._contain(row, matches) != []
 
     def coverage(self, row: int) -> float:
         return self._share(self._found(row))
@@ -135,10 +165,30 @@ class BM25Scores:
 
     def _found(self, row: int) -> list[Match]:
         """The terms that a document contains."""
-        place = find_place(row, self._rows)
-        if place is None:
+        if row not in self._by_row:
+            self._by_row[row] = self._contain(row, self._matches)
+        return self._by_row[row]
+
+    def _contain(self, row: int, matches: Sequence[Match]) -> list[Match]:
+        """Those of the terms that a document contains."""
+        if row not in self._places:
+            self._places[row] = self._place(row)
+        if (found := self._places[row]) is None:
             return []
-        return [m for m in self._matches if find_place(place, m.documents) is not None]
+        number, place = found
+        return [match for match in matches if _contains(match.postings[number][0], place)]
+
+    def _place(self, row: int) -> tuple[int, int] | None:
+        """The segment that has a document, and its place there."""
+        for number, segment in enumerate(self._segments):
+            place = segment.place(row)
+            if place is not None:
+                return number, place
+        return None
+
+
+def _contains(documents: Array, place: int) -> bool:
+    return find_place(place, documents) is not None
 
 
 def find_place(number: int, ascending: Array) -> int | None:
@@ -147,12 +197,28 @@ def find_place(number: int, ascending: Array) -> int | None:
     return place if place < len(ascending) and ascending[place] == number else None
 
 
-def sum_sparse(matches: Sequence[Match], rows: Array, *, ceiling: float) -> SparseScores:
+def sum_sparse(
+    matches: Sequence[Match],
+    segments: Sequence[SegmentRows],
+    *,
+    average: float,
+    parameters: BM25Parameters,
+    ceiling: float,
+) -> SparseScores:
     """Add the weights of all postings in plain Python: the first search may not need numpy."""
-    scores: dict[int, float] = {}
-    for _, factor, documents, weights, _ in matches:
-        for place, weight in zip(documents.tolist(), weights.tolist(), strict=True):
-            scores[place] = scores.get(place, 0.0) + factor * weight
-    # Rows of an index just built are numpy integers, which databases reject.
-    by_row = {int(rows[place]): score for place, score in scores.items()}
+    by_row: dict[int, float] = {}
+    discounts: dict[int, float] = {}  # by length
+    for number, segment in enumerate(segments):
+        lengths, rows, scores = segment.lengths, segment.rows, dict[int, float]()
+        for _, factor, idf, _, postings in matches:
+            documents, frequencies = postings[number]
+            pairs = zip(documents.tolist(), frequencies.tolist(), strict=True)
+            for place, frequency in pairs:
+                length = int(lengths[place])
+                if length not in discounts:
+                    discounts[length] = discount(length, average, parameters)
+                weight = idf * saturate(frequency, discounts[length], parameters)
+                scores[place] = scores.get(place, 0.0) + factor * weight
+        # Rows of an index just built are numpy integers, which databases reject.
+        by_row.update((int(rows[place]), score) for place, score in scores.items())
     return SparseScores(by_row, ceiling=ceiling)

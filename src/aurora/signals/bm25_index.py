@@ -1,120 +1,184 @@
-"""Building and merging the inverted index of BM25, with numpy. Searching is left to `bm25`.
+"""Building, comparing and merging the segments of the keyword index, with numpy.
 
-`build` counts which term occurs how often in which document. `merge` updates an index: changed
-documents are built alone and put between the others. The result is, array for array, what `build`
-returns for all documents: documents are ordered by their rows, terms by their bytes, the postings
-of a term by their documents. Unchanged texts are not read again.
+`build_segments` counts which term occurs how often in which document, `merge` makes one segment of
+several. In a segment, documents are ordered by their rows, terms by their bytes, and the postings
+of a term by their documents. A merged segment is, array for array, what a build of its documents
+returns. Searching is left to `bm25`.
 """
 
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
-from itertools import compress, pairwise
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from aurora.signals.base import Entry
-from aurora.signals.bm25_formula import BM25Parameters, discount, rarity, saturate
-from aurora.signals.index_file import Array
+from aurora.signals.index_file import Array, Arrays
+from aurora.stores.base import RevisionGroup
 from aurora.text import EXACT, Analysis
 
-_DOCUMENT = 0xFFFFFFFF  # the lower half of a key
-_BLOCK_TOKENS = 1 << 21  # tokens counted at a time: bounds memory, about 50 MB while sorting
-_BLOCK_POSTINGS = 1 << 21  # weighed at a time
+# A posting is sorted as one number: term, document, frequency.
+_COUNT_BITS, _DOCUMENT_BITS = 16, 18
+_TERM_SHIFT = _COUNT_BITS + _DOCUMENT_BITS
+_NO_TERM = (1 << _TERM_SHIFT) - 1
+_MOST_COUNT = (1 << _COUNT_BITS) - 1
+_DOCUMENT_MASK = (1 << _DOCUMENT_BITS) - 1
+MOST_DOCUMENTS = 1 << _DOCUMENT_BITS  # of a segment
+_MOST_POSTINGS = 1 << 25  # of a segment: bounds the memory of a build, about 20 bytes a posting
+_BLOCK_TOKENS = 1 << 21  # tokens counted at a time: about 50 MB while sorting
+_BLOCK_POSTINGS = 1 << 22  # unpacked at a time
 
-_Mask: TypeAlias = NDArray[np.bool_]
 _Numbers: TypeAlias = NDArray[Any]  # integers of any width: an index holds several
-_Arrays: TypeAlias = Mapping[str, _Numbers]
+_PER_DOCUMENT = ("lengths", "rows", "generations")
 
 
 class Difference(NamedTuple):
     """How a store differs from an index of it."""
 
-    kept: _Mask  # for each document of the index: true when it is unchanged
+    removed: list[_Numbers]  # for each segment: the ascending places of documents that are no more
     rows: list[int]  # of chunks that are new or changed
 
 
-class Postings(NamedTuple):
-    """Builds, compares, merges and weighs the arrays of an index."""
+def build_segments(
+    documents: Iterable[Entry | tuple[str, str]], analysis: Analysis = EXACT
+) -> Iterator[dict[str, Array]]:
+    """Count every term of every text. Yields the arrays of one segment after the other."""
+    builder = _Builder(analysis.shortest)
+    for document in documents:
+        entry = Entry(*document)
+        builder.add(entry, analysis.document(entry.text))
+        if builder.is_full:
+            yield builder.finish()
+            builder = _Builder(analysis.shortest)
+    if len(builder):
+        yield builder.finish()
 
-    analysis: Analysis = EXACT
-    parameters: BM25Parameters = BM25Parameters()
 
-    def build(self, documents: Iterable[Entry | tuple[str, str]]) -> dict[str, Array]:
-        """Count every term of every text. The arrays are those of an index file."""
-        builder = _Builder(self.analysis.shortest)
-        for document in documents:
-            entry = Entry(*document)
-            builder.add(entry, self.analysis.document(entry.text))
-        return builder.finish()
-
-    @staticmethod
-    def compare(index: Mapping[str, Array], revisions: Mapping[int, int]) -> Difference:
-        """Which documents of an index are unchanged, and which rows must be read from the store."""
-        rows = np.fromiter(revisions.keys(), np.int64, len(revisions))
-        generations = np.fromiter(revisions.values(), np.int64, len(revisions))
-        indexed = np.asarray(index["rows"])
-        kept = np.zeros(len(indexed), np.bool_)
-        at = np.searchsorted(rows, indexed)
-        there = np.flatnonzero(at < len(rows))
-        kept[there] = (rows[at[there]] == indexed[there]) & (
-            generations[at[there]] == np.asarray(index["generations"])[there]
+def changed_generations(
+    segments: Sequence[tuple[Arrays, Array]], stored: Mapping[int, RevisionGroup]
+) -> list[int]:
+    """The generations whose rows are not the same in the segments and in the store."""
+    rows, generations = (
+        np.concatenate(
+            [
+                np.delete(_read(arrays, name), np.asarray(removed))
+                for arrays, removed in segments
+            ] or [np.zeros(0, np.int64)]
         )
-        lacking = np.ones(len(rows), np.bool_)
-        lacking[at[kept]] = False
-        return Difference(kept, rows[lacking].tolist())
+        for name in ("rows", "generations")
+    )  # fmt: skip
+    indexed = _group(rows, generations)
+    return [
+        generation
+        for generation in stored.keys() | indexed.keys()
+        if stored.get(generation) != indexed.get(generation)
+    ]
 
-    @staticmethod
-    def merge(
-        index: Mapping[str, Array], fresh: Mapping[str, Array], *, kept: _Mask
-    ) -> dict[str, Array]:
-        """One index of the kept documents of `index` and all documents of `fresh`."""
-        old = {name: np.asarray(array) for name, array in index.items()}
-        new = {name: np.asarray(array) for name, array in fresh.items()}
-        documents = _Splice(kept, np.searchsorted(old["rows"][kept], new["rows"]))
-        per_document = ("lengths", "rows", "generations")
-        return {
-            **_merge_terms(old, new, documents),
-            **documents.strings("id", old, new),
-            **{name: documents.numbers(old[name], new[name]) for name in per_document},
-        }
 
-    def weigh(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
-        """Compute every posting's share of a score, so that a search only has to add."""
-        offsets, documents = np.asarray(arrays["posting_offsets"]), np.asarray(arrays["documents"])
-        lengths, frequencies = np.asarray(arrays["lengths"]), np.asarray(arrays["frequencies"])
-        idf = rarity(len(lengths), np.diff(offsets), variant=self.parameters.idf, log=np.log)
-        average = float(lengths.mean()) if len(lengths) else 0.0
-        weights = np.empty(len(documents), np.float32)
-        # What lies between takes forty bytes a posting: in blocks, a large index stays small.
-        for start in range(0, len(weights), _BLOCK_POSTINGS):
-            block = slice(start, start + _BLOCK_POSTINGS)
-            idf_of_each = np.repeat(idf, np.diff(np.clip(offsets, block.start, block.stop)))
-            weights[block] = np.asarray(
-                self.weigh_some(idf_of_each, frequencies[block], documents[block], lengths, average)
-            )
-        return {**arrays, "weights": weights}
+def _group(rows: _Numbers, generations: _Numbers) -> dict[int, RevisionGroup]:
+    """As `Chunks.revision_groups`. Neighbours mostly have one generation."""
+    starts = np.flatnonzero(np.diff(generations, prepend=-1))
+    if not len(starts):
+        return {}
+    distinct, group = np.unique(generations[starts], return_inverse=True)
+    columns = []
+    for values in (np.ones(len(rows), np.int64), rows, rows * (rows & 1023)):
+        sums = np.zeros(len(distinct), np.int64)
+        np.add.at(sums, group, np.add.reduceat(values, starts))
+        columns.append(sums.tolist())
+    groups = map(RevisionGroup, *columns)
+    return dict(zip(distinct.tolist(), groups, strict=True))
 
-    def weigh_some(
-        self,
-        idf: float | _Numbers,
-        frequencies: Array,
-        documents: Array,
-        lengths: Array,
-        average: float,
-    ) -> Array:
-        """The weights of some postings, with the rarity of their terms."""
-        long = np.asarray(lengths)[np.asarray(documents)]
-        discounts = discount(long, average, self.parameters)
-        shares = saturate(np.asarray(frequencies).astype(float), discounts, self.parameters)
-        weights: Array = (idf * shares).astype(np.float32)
-        return weights
+
+def compare(
+    segments: Sequence[tuple[Arrays, Array]],
+    generations: Collection[int],
+    stored: Mapping[int, int],
+) -> Difference:
+    """What has changed, of the documents and the stored chunks of some generations."""
+    wanted = np.fromiter(generations, np.int64, len(generations))
+    rows = np.fromiter(stored.keys(), np.int64, len(stored))
+    revisions = np.fromiter(stored.values(), np.int64, len(stored))
+    lacking, gone = np.ones(len(rows), np.bool_), []
+    for arrays, removed in segments:
+        theirs = _read(arrays, "generations")
+        affected = np.isin(theirs, wanted)
+        affected[np.asarray(removed)] = False
+        places = np.flatnonzero(affected)
+        indexed = _read(arrays, "rows")[places]
+        at = np.searchsorted(rows, indexed)
+        there = at < len(rows)
+        there[there] = (rows[at[there]] == indexed[there]) & (
+            revisions[at[there]] == theirs[places[there]]
+        )
+        lacking[at[there]] = False
+        gone.append(np.union1d(np.asarray(removed), places[~there]).astype(np.int32))
+    return Difference(gone, rows[lacking].tolist())
+
+
+def merge(segments: Sequence[tuple[Arrays, Array]]) -> dict[str, Array]:
+    """One segment of all documents that were not removed."""
+    lives = [_live(arrays, removed) for arrays, removed in segments]
+    rows = np.concatenate(
+        [_read(arrays, "rows")[live] for (arrays, _), live in zip(segments, lives, strict=True)]
+    )
+    order = np.argsort(rows, kind="stable")
+    places = np.empty(len(order), np.int64)
+    places[order] = np.arange(len(order))
+    words = [split_strings("term", arrays) for arrays, _ in segments]
+    terms = sorted(set().union(*words))
+    number_of = {term: number for number, term in enumerate(terms)}
+    blocks, start = list[NDArray[np.int64]](), 0
+    for (arrays, _), live, names in zip(segments, lives, words, strict=True):
+        stop = start + int(np.count_nonzero(live))
+        moved = np.full(len(live), -1, np.int64)
+        moved[live] = places[start:stop]
+        numbers = np.fromiter(map(number_of.__getitem__, names), np.int64, len(names))
+        blocks.append(_keys(arrays, numbers, moved))
+        start = stop
+    kept = {
+        name: np.concatenate(
+            [_read(arrays, name)[live] for (arrays, _), live in zip(segments, lives, strict=True)]
+        )[order]
+        for name in _PER_DOCUMENT
+    }
+    ids = [
+        id_
+        for (arrays, _), live in zip(segments, lives, strict=True)
+        for id_, is_live in zip(split_strings("id", arrays), live, strict=True)
+        if is_live
+    ]
+    return {
+        **_postings(terms, blocks),
+        **join_strings("id", [ids[place] for place in order]),
+        **kept,
+    }
+
+
+def _live(arrays: Arrays, removed: Array) -> NDArray[np.bool_]:
+    live = np.ones(arrays.size("rows"), np.bool_)
+    live[np.asarray(removed)] = False
+    return live
+
+
+def _keys(arrays: Arrays, numbers: _Numbers, moved: _Numbers) -> NDArray[np.int64]:
+    """The postings of a segment with other numbers of terms and documents; -1 removes those of a
+    document."""
+    offsets = _read(arrays, "posting_offsets")
+    documents = moved[_read(arrays, "documents")]
+    keys = np.repeat(numbers << _TERM_SHIFT, np.diff(offsets))
+    keys |= documents << _COUNT_BITS
+    keys |= _read(arrays, "frequencies")
+    return keys[documents >= 0]
+
+
+def _read(arrays: Arrays, name: str) -> _Numbers:
+    return np.asarray(arrays.read(name, 0, arrays.size(name)))
 
 
 class _Builder:
@@ -130,7 +194,15 @@ class _Builder:
         self._counts = array("i")  # tokens of the documents that are in no block yet
         self._tokens = array("i")
         self._counted = 0  # documents that are in a block
-        self._blocks: list[tuple[NDArray[np.int64], NDArray[np.uint16]]] = []
+        self._blocks: list[NDArray[np.int64]] = []
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    @property
+    def is_full(self) -> bool:
+        postings = sum(map(len, self._blocks))
+        return len(self._ids) >= MOST_DOCUMENTS or postings >= _MOST_POSTINGS
 
     def add(self, entry: Entry, tokens: Sequence[str]) -> None:
         row, generation = entry.revision
@@ -143,12 +215,14 @@ class _Builder:
             self._count_block()
 
     def _count_block(self) -> None:
-        """Tokens → (term, document) keys with their counts. A key is term << 32 | document."""
+        """Tokens → postings as numbers."""
         counts = np.array(self._counts, np.int32)
         documents = np.repeat(np.arange(self._counted, len(self._ids), dtype=np.int64), counts)
-        terms = np.array(self._tokens, np.int64)
-        keys, times = np.unique(terms << 32 | documents, return_counts=True)
-        self._blocks.append((keys, np.minimum(times, 0xFFFF).astype(np.uint16)))
+        keys = np.array(self._tokens, np.int64) << _TERM_SHIFT
+        keys |= documents << _COUNT_BITS
+        keys, times = np.unique(keys, return_counts=True)
+        keys |= np.minimum(times, _MOST_COUNT)
+        self._blocks.append(keys)
         self._counted = len(self._ids)
         self._tokens, self._counts = array("i"), array("i")
 
@@ -159,30 +233,48 @@ class _Builder:
         place_of = np.empty(len(terms), np.int64)
         place_of[number_of] = np.arange(len(terms))
         self._vocabulary.clear()
-        keys, counts = self._sorted(place_of)
+        for block in self._blocks:
+            block[:] = place_of[block >> _TERM_SHIFT] << _TERM_SHIFT | block & _NO_TERM
         return {
-            **join_strings("term", terms),
-            "posting_offsets": offsets_of(np.bincount(keys >> 32, minlength=len(terms))),
-            "documents": (keys & _DOCUMENT).astype(np.int32),
-            "frequencies": counts,
+            **_postings(terms, self._blocks),
             **join_strings("id", [id_.encode() for id_ in self._ids]),
             "lengths": np.array(self._lengths, np.int32),
             "rows": np.array(self._revisions[::2], np.int64),
             "generations": np.array(self._revisions[1::2], np.int64),
         }
 
-    def _sorted(self, place_of: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.uint16]]:
-        """All keys and counts, by the term's place. In place: memory use is highest here."""
-        keys = np.concatenate([keys for keys, _ in self._blocks])
-        counts = np.concatenate([counts for _, counts in self._blocks])
-        self._blocks.clear()
-        places = keys >> 32
-        np.take(place_of, places, out=places)
-        keys &= _DOCUMENT
-        keys |= np.left_shift(places, 32, out=places)
-        del places
-        order = np.argsort(keys)
-        return keys[order], counts[order]
+
+def _postings(terms: list[bytes], blocks: list[NDArray[np.int64]]) -> dict[str, Array]:
+    """The arrays of all terms that occur, and of their postings. Empties `blocks`."""
+    keys = np.empty(sum(map(len, blocks)), np.int64)
+    start = len(keys)
+    while blocks:  # one at a time: memory use is highest here
+        block = blocks.pop()
+        keys[start - len(block) : start] = block
+        start -= len(block)
+        del block
+    keys.sort()
+    offsets = np.searchsorted(keys, np.arange(len(terms) + 1, dtype=np.int64) << _TERM_SHIFT)
+    occurs = np.diff(offsets) > 0
+    if not occurs.all():
+        terms = [term for term, there in zip(terms, occurs, strict=True) if there]
+        offsets = np.concatenate([offsets[:-1][occurs], offsets[-1:]])
+    return {
+        **join_strings("term", terms),
+        "posting_offsets": offsets.astype(np.int64),
+        "documents": _unpack(keys, lambda part: part >> _COUNT_BITS & _DOCUMENT_MASK, np.int32),
+        "frequencies": _unpack(keys, lambda part: part & _MOST_COUNT, np.uint16),
+    }
+
+
+def _unpack(
+    keys: NDArray[np.int64], part_of: Callable[[_Numbers], _Numbers], kind: type
+) -> _Numbers:
+    parts: _Numbers = np.empty(len(keys), kind)
+    for start in range(0, len(keys), _BLOCK_POSTINGS):
+        block = slice(start, start + _BLOCK_POSTINGS)
+        parts[block] = part_of(keys[block])
+    return parts
 
 
 def join_strings(name: str, values: Sequence[bytes]) -> dict[str, NDArray[Any]]:
@@ -190,108 +282,15 @@ def join_strings(name: str, values: Sequence[bytes]) -> dict[str, NDArray[Any]]:
     lengths = np.fromiter(map(len, values), np.int64, len(values))
     return {
         f"{name}_bytes": np.frombuffer(b"".join(values), np.uint8),
-        f"{name}_offsets": offsets_of(lengths),
+        f"{name}_offsets": np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
     }
 
 
-def split_strings(name: str, arrays: Mapping[str, Array]) -> list[bytes]:
+def split_strings(name: str, arrays: Arrays) -> list[bytes]:
     """The inverse of `join_strings`."""
-    letters, offsets = arrays[f"{name}_bytes"].tobytes(), arrays[f"{name}_offsets"].tolist()
-    return [letters[start:stop] for start, stop in pairwise(offsets)]
-
-
-def offsets_of(lengths: NDArray[Any]) -> NDArray[np.int64]:
-    """The start of each item, and the end of the last one."""
-    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-
-
-def _merge_terms(old: _Arrays, new: _Arrays, documents: _Splice) -> dict[str, Array]:
-    """The merged terms and their postings."""
-    offsets, added = old["posting_offsets"], np.diff(new["posting_offsets"])
-    moved = documents.old_places[old["documents"]]
-    stays = moved >= 0
-    gone = np.flatnonzero(~stays)
-    lost = np.searchsorted(offsets, gone, side="right") - 1  # the term of each removed posting
-    left = np.diff(offsets) - np.bincount(lost, minlength=len(offsets) - 1)
-    wanted = split_strings("term", new)
-    at, known = _find_terms(old, wanted)
-
-    terms_stay = left > 0
-    terms_stay[at[known]] = True
-    terms = _Splice(terms_stay, offsets_of(terms_stay)[at[~known]])
-    counts = terms.numbers(left, added[~known])
-    counts[terms.old_places[at[known]]] += added[known]
-
-    spots = _find_postings(old, new, at=np.repeat(at, added), known=np.repeat(known, added))
-    postings = _Splice(stays, spots - np.searchsorted(gone, spots))
-    return {
-        **terms.strings("term", old, join_strings("term", list(compress(wanted, ~known)))),
-        "posting_offsets": offsets_of(counts),
-        "documents": postings.numbers(moved, documents.new_places[new["documents"]]),
-        "frequencies": postings.numbers(old["frequencies"], new["frequencies"]),
-    }
-
-
-def _find_terms(old: _Arrays, wanted: Sequence[bytes]) -> tuple[_Numbers, _Mask]:
-    """The place of each wanted term among the old ones, and whether it is there."""
-    letters, ends = old["term_bytes"].tobytes(), old["term_offsets"].data
-    count = len(ends) - 1
-
-    @cache  # all searches share their first steps
-    def term(place: int) -> bytes:
-        return letters[ends[place] : ends[place + 1]]
-
-    at = [bisect_left(range(count), value, key=term) for value in wanted]
-    known = [
-        place < count and term(place) == value for place, value in zip(at, wanted, strict=True)
-    ]
-    return np.array(at, np.int64), np.array(known, np.bool_)
-
-
-def _find_postings(old: _Arrays, new: _Arrays, *, at: _Numbers, known: _Mask) -> _Numbers:
-    """The place of each new posting among the old ones, by bisecting all of them at once."""
-    documents, offsets = old["documents"], old["posting_offsets"]
-    wanted = np.searchsorted(old["rows"], new["rows"])[new["documents"]]
-    low, high = offsets[at], offsets[at + known]
-    while len(open_ := np.flatnonzero(low < high)):
-        middle = (low[open_] + high[open_]) // 2
-        before = documents[middle] < wanted[open_]
-        low[open_[before]] = middle[before] + 1
-        high[open_[~before]] = middle[~before]
-    return low
-
-
-class _Splice:
-    """Merges two lists: some items of the old list stay, and new items go between them."""
-
-    def __init__(self, stays: _Mask, spots: _Numbers) -> None:
-        """`spots`: for each new item, how many of the staying items precede it."""
-        self.stays, self._spots = stays, spots
-        self.new_places = spots + np.arange(len(spots))
-        self._is_old = np.ones(np.count_nonzero(stays) + len(spots), np.bool_)
-        self._is_old[self.new_places] = False
-
-    @property
-    def old_places(self) -> NDArray[np.int32]:
-        """The new place of each old item; -1 for those that do not stay."""
-        places = np.full(len(self.stays), -1, np.int32)
-        places[self.stays] = np.flatnonzero(self._is_old)
-        return places
-
-    def numbers(self, old: _Numbers, new: _Numbers) -> _Numbers:
-        merged = np.empty(len(self._is_old), old.dtype)
-        all_stay = len(old) + len(new) == len(merged)  # the usual case saves half of the work
-        merged[self._is_old] = old if all_stay else old[self.stays]
-        merged[self.new_places] = new
-        return merged
-
-    def strings(self, name: str, old: _Arrays, new: _Arrays) -> dict[str, Array]:
-        """The same for strings in one array of bytes."""
-        offsets = f"{name}_offsets"
-        old_lengths, new_lengths = np.diff(old[offsets]), np.diff(new[offsets])
-        spots = offsets_of(old_lengths[self.stays])[self._spots]
-        letters = _Splice(np.repeat(self.stays, old_lengths), np.repeat(spots, new_lengths))
-        return {
-            f"{name}_bytes": letters.numbers(old[f"{name}_bytes"], new[f"{name}_bytes"]),
-            offsets: offsets_of(self.numbers(old_lengths, new_lengths)),
-        }
+    letters, offsets = (
+        arrays.read(f"{name}_{part}", 0, arrays.size(f"{name}_{part}"))
+        for part in ("bytes", "offsets")
+    )
+    joined = letters.tobytes()
+    return [joined[start:stop] for start, stop in pairwise(offsets.tolist())]

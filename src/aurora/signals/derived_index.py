@@ -10,13 +10,15 @@ from __future__ import annotations
 import logging
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
 from aurora.errors import IndexFileError, IndexVersionError
-from aurora.signals.index_file import IndexFile
+from aurora.files import open_file
+from aurora.platforms import lock
 from aurora.stores.base import Store
 from aurora.types import IndexCheck, IndexState, Json, Listener, Note, ignore_events
 
@@ -25,6 +27,15 @@ logger = logging.getLogger(__name__)
 
 class IndexBehindError(Exception):
     """An index run has stored more than the index has: another way has to find it."""
+
+
+class OpenedFile(Protocol):
+    """A file opened for reading."""
+
+    facts: Mapping[str, Json]
+
+    def check(self) -> None:
+        """Compare every checksum."""
 
 
 class SavableIndex(Protocol):
@@ -60,7 +71,7 @@ class DerivedIndex(ABC, Generic[Index]):
         self._lock = threading.Lock()
 
     @abstractmethod
-    def _open_file(self) -> IndexFile:
+    def _open_file(self) -> OpenedFile:
         """Open the file; raises `IndexVersionError` when another version made it."""
 
     @abstractmethod
@@ -82,10 +93,6 @@ class DerivedIndex(ABC, Generic[Index]):
     @abstractmethod
     def _difference(self, index: Index) -> str:
         """What an index lacks, for the message of a rebuild."""
-
-    def _has_settings(self, facts: Mapping[str, Json]) -> bool:  # noqa: ARG002
-        """False when an index with these facts was made with other settings."""
-        return True
 
     def check(self, *, whole: bool = False) -> IndexCheck:
         """Compare the file with the store. Changes nothing.
@@ -110,8 +117,6 @@ class DerivedIndex(ABC, Generic[Index]):
         if not _contains(facts, self._origin()):
             reason = f"{self._path} was made of another memory, or by another version"
             return IndexCheck(IndexState.OUTDATED, reason)
-        if not self._has_settings(facts):
-            return IndexCheck(IndexState.OUTDATED, f"{self._path} was made with other settings")
         current = _contains(facts, self._stamp(self._store.generation()))
         return IndexCheck(IndexState.CURRENT if current else IndexState.BEHIND)
 
@@ -179,13 +184,27 @@ class DerivedIndex(ABC, Generic[Index]):
         generation = saved.facts.get("generation")
         if not isinstance(generation, int) or generation <= self._held[1]:
             return
-        if _contains(saved.facts, self._origin()) and self._has_settings(saved.facts):
+        if _contains(saved.facts, self._origin()):
             self._held = saved, generation
 
     def rebuild(self) -> Index:
         """Build the index again and save it."""
         with self._lock:
             return self._build(self._store.generation())
+
+    def scrub(self) -> None:
+        """Write the index again if what was removed may still be in its file."""
+        index = self.current()
+        with self._lock:
+            generation = self._held[1]
+            clean = self._without_removed(index)
+            if clean is not None:
+                self._save(clean, generation)
+                self._held = clean, generation
+
+    def _without_removed(self, index: Index) -> Index | None:  # noqa: ARG002
+        """The index without anything that was removed; None if it is so already."""
+        return None
 
     def mend(self, damaged: Index, exc: IndexFileError) -> Index:
         """Build the index again, once for all threads that found the damage."""
@@ -199,7 +218,8 @@ class DerivedIndex(ABC, Generic[Index]):
     def _update(self, generation: int) -> Index:
         """Open, merge or build the index. Reports a rebuild."""
         try:
-            index = self._open_or_merge(generation)
+            with self._turn():
+                index = self._open_or_merge(generation)
         except IndexVersionError:
             self._listen(Note(f"Rebuilding {self.title} (made by another version)..."))
             index = None
@@ -211,6 +231,16 @@ class DerivedIndex(ABC, Generic[Index]):
         self._held = index, generation
         return index
 
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """One process at a time merges: the next one opens the file that it saves."""
+        with ExitStack() as stack:
+            with suppress(OSError):  # there is no folder yet, or nothing can be written to it
+                if not self._store.is_read_only:
+                    turn = stack.enter_context(open_file(self._path.with_suffix(".lock"), "ab"))
+                    lock(turn, wait=True)
+            yield
+
     def _open_or_merge(self, generation: int) -> Index | None:
         """The up-to-date index, from the file or from memory; None when both are of no use."""
         try:
@@ -219,8 +249,6 @@ class DerivedIndex(ABC, Generic[Index]):
             logger.debug("no %s: %s", self.title, exc)
             saved = None
         if saved is not None and _contains(saved.facts, self._stamp(generation)):
-            if not self._has_settings(saved.facts):
-                self._save(saved, generation)
             return saved
         held = self._held[0]
         base = saved if held is None else held

@@ -95,7 +95,7 @@ class IndexFile:
         if header.get("byteorder") != sys.byteorder:
             raise IndexVersionError(f"{path} was made on a machine with another byte order")
         self.facts: Mapping[str, Json] = header["facts"]
-        self.path = path
+        self.path, self.kind = path, kind
         self._sections = {name: _Section(*place) for name, place in header["arrays"].items()}
 
     def size(self, name: str) -> int:
@@ -223,20 +223,27 @@ def write_index_file(
 ) -> None:
     """Write all arrays to a temporary file and rename it into place."""
     make_folder(path.parent)
+    # Without fsync: after a power cut the checksums detect the damage, and the index is rebuilt.
+    with replacing(path) as file:
+        write_arrays(file, kind=kind, facts=facts, arrays=arrays)
+
+
+def write_arrays(
+    file: BinaryIO, *, kind: str, facts: Mapping[str, Json], arrays: Mapping[str, Array]
+) -> None:
+    """Write an index file."""
     views = {name: memoryview(array) for name, array in arrays.items()}  # type: ignore[arg-type]
     places, end = _layout(views)
     described = {"kind": kind, "byteorder": sys.byteorder, "facts": facts, "arrays": places}
     header = json.dumps(described).encode()
     if _PREFIX.size + len(header) > _PAGE:
         raise ValueError(f"header of {kind} index is too long")
-    # Without fsync: after a power cut the checksums detect the damage, and the index is rebuilt.
-    with replacing(path) as file:
-        prefix = (_MAGIC, FORMAT, len(header), zlib.crc32(header), end)
-        file.write(_PREFIX.pack(*prefix) + header)
-        for name, view in views.items():
-            file.seek(places[name][2])
-            _write_array(file, view)
-        file.truncate(end)  # an empty array at the end writes nothing
+    prefix = (_MAGIC, FORMAT, len(header), zlib.crc32(header), end)
+    file.write(_PREFIX.pack(*prefix) + header)
+    for name, view in views.items():
+        file.seek(places[name][2])
+        _write_array(file, view)
+    file.truncate(end)  # an empty array at the end writes nothing
 
 
 def _layout(views: Mapping[str, memoryview]) -> tuple[dict[str, tuple[str, int, int]], int]:

@@ -19,7 +19,7 @@ from aurora.errors import IndexFileError, IndexVersionError
 from aurora.packing import VECTOR_WIDTH
 from aurora.signals.derived_index import DerivedIndex
 from aurora.signals.index_file import Array, Arrays, IndexFile, MemoryArrays, write_index_file
-from aurora.signals.semantic import embedder_facts
+from aurora.signals.vector_index import embedder_facts
 from aurora.stores.base import Embedder
 from aurora.types import Json
 

@@ -1,12 +1,8 @@
 """The semantic signal: the cosine of the question's vector and each chunk's vector.
 
-Raw scores lie in (0, 1]; a chunk at a right angle or beyond has no score. `dense_scores` multiplies
-the whole matrix with numpy and computes the best again in double precision. Without numpy, plain
+Raw scores lie in (0, 1]; a chunk at a right angle or beyond has no score. `cosine_scores` finds the
+nearest vectors with numpy and computes the best again in double precision. Without numpy, plain
 Python computes every cosine. Both ways return the same numbers (seed 001).
-
-The vectors of a memory are in one index file, in float32. It is derived from the store: in an
-outdated file, unchanged vectors are copied, and new ones are converted from the store's half
-precision.
 """
 
 from __future__ import annotations
@@ -14,194 +10,24 @@ from __future__ import annotations
 import math
 import threading
 from abc import ABC, abstractmethod
-from array import array
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from aurora.embeddings.base import EmbeddingProvider
-from aurora.errors import (
-    AuroraError,
-    EmbeddingError,
-    IndexFileError,
-    IndexVersionError,
-    NoVectorsError,
-)
-from aurora.packing import VECTOR_WIDTH, pack_vector, unit_vector, unpack_vector
-from aurora.signals.base import Question, RankedScores, SparseScores, import_dense_scores
-from aurora.signals.derived_index import DerivedIndex
-from aurora.signals.index_file import Array, Arrays, IndexFile, MemoryArrays, write_index_file
+from aurora.errors import AuroraError, EmbeddingError, IndexFileError, NoVectorsError
+from aurora.packing import pack_vector, unit_vector, unpack_vector
+from aurora.signals.base import Question, RankedScores, SparseScores, import_if_numpy
+from aurora.signals.vector_index import VectorIndex, Vectors
 from aurora.stores.base import Embedder
-from aurora.types import Json
 
 if TYPE_CHECKING:
-    from aurora.signals.dense_scores import Matrix  # imports numpy
+    from aurora.signals.cosine_scores import Matrix  # imports numpy
 
 DIGITS = 9  # of a cosine: sums in another order differ only in the sixteenth
 FAINTEST = 1e-4  # smaller cosines are right angles, as far as float32 can tell
-SHORT = 64  # first numbers of a vector, by which the nearest are looked for among many
-_LAYOUT = 3  # increased when an index has other arrays; older files are then rebuilt
-_ARRAYS = ("rows", "generations", "matrix")
-_NO_EMBEDDER = Embedder("", 1, "")  # of a memory without vectors
 
 # Returns the provider that embeds questions for vectors of an embedder, or raises `AuroraError`.
 Embedders = Callable[[Embedder], EmbeddingProvider]
-Parts = dict[int, tuple[int, bytes | memoryview]]  # generation and float32 numbers, by row
-
-
-class Vectors:
-    """Ascending rows with their generations and their vectors, all made by one embedder."""
-
-    def __init__(self, arrays: Arrays, facts: Mapping[str, Json], embedder: Embedder) -> None:
-        self._arrays, self.facts, self.embedder = arrays, facts, embedder
-
-    @property
-    def dimension(self) -> int:
-        return self.embedder.dimension
-
-    def __len__(self) -> int:
-        return self._arrays.size("rows")
-
-    def check(self) -> None:
-        """Raise `IndexFileError` if the mapped file was truncated."""
-        self._arrays.read("rows", 0, 0)
-
-    @property
-    def rows(self) -> Array:
-        return self._arrays.read("rows", 0, len(self))
-
-    def generations(self) -> dict[int, tuple[int, int]]:
-        """Row → place and generation."""
-        generations = self._arrays.read("generations", 0, len(self)).tolist()
-        places = enumerate(zip(self.rows.tolist(), generations, strict=True))
-        return {row: (place, generation) for place, (row, generation) in places}
-
-    def matrix(self) -> Array:
-        """All vectors, one after the other: float32, `dimension` numbers each."""
-        return self._arrays.read("matrix", 0, self._arrays.size("matrix"))
-
-    @property
-    def is_shortened(self) -> bool:
-        return bool(self.facts.get("short"))
-
-    def short(self) -> Array:
-        """The first numbers of all vectors, scaled to length 1."""
-        return self._arrays.read("short", 0, self._arrays.size("short"))
-
-    def unchecked(self) -> Array:
-        """As `matrix`. `check_places` comes before a vector of it is used."""
-        return self._arrays.unchecked("matrix")
-
-    def check_places(self, places: Sequence[int]) -> None:
-        self._arrays.check_groups("matrix", places, self.dimension)
-
-    def vector(self, place: int) -> Array:
-        return self._arrays.read("matrix", place * self.dimension, (place + 1) * self.dimension)
-
-    def save_index(self, path: Path, facts: Mapping[str, Json]) -> None:
-        names = (*_ARRAYS, "short") if self.is_shortened else _ARRAYS
-        arrays = {name: self._arrays.read(name, 0, self._arrays.size(name)) for name in names}
-        own = {"layout": _LAYOUT, "short": self.facts.get("short", 0)}
-        self.facts = {**facts, **own, **embedder_facts(self.embedder)}
-        write_index_file(path, kind="vectors", facts=self.facts, arrays=arrays)
-
-
-def join_vectors(parts: Parts, embedder: Embedder) -> Vectors:
-    """Vectors of (generation, float32 numbers) by row."""
-    rows = sorted(parts)
-    arrays: dict[str, Array] = {
-        "rows": array("q", rows),
-        "generations": array("q", (parts[row][0] for row in rows)),
-        "matrix": memoryview(b"".join(parts[row][1] for row in rows)).cast("f"),
-    }
-    numpy = import_dense_scores()
-    short = numpy and numpy.shorten(arrays["matrix"], embedder.dimension)
-    if short is None:
-        return Vectors(MemoryArrays(arrays), {}, embedder)
-    return Vectors(MemoryArrays(arrays | {"short": short}), {"short": SHORT}, embedder)
-
-
-def open_vectors_file(path: Path) -> IndexFile:
-    """A saved index; raises `IndexVersionError` when another version made it."""
-    file = IndexFile(path, kind="vectors")
-    dimension = file.facts.get("dimension")
-    if file.facts.get("layout") != _LAYOUT or type(dimension) is not int:
-        raise IndexVersionError(f"{path} was made by another version of Aurora")
-    sizes, codes = ([of(name) for name in _ARRAYS] for of in (file.size, file.code))
-    has_types = {"f", "d"}.isdisjoint(codes[:2]) and codes[2] == "f"
-    if not has_types or dimension < 1 or sizes != [sizes[0], sizes[0], sizes[0] * dimension]:
-        raise IndexFileError(f"{path} has arrays that do not fit each other")
-    if file.facts.get("short") and (file.code("short"), file.size("short")) != (
-        "f",
-        sizes[0] * SHORT,
-    ):
-        raise IndexFileError(f"{path} has shortened vectors that do not fit the others")
-    return file
-
-
-def vectors_in(file: IndexFile) -> Vectors:
-    name, dimension, fingerprint = (str(file.facts.get(fact)) for fact in embedder_facts())
-    return Vectors(file, file.facts, Embedder(name, int(dimension), fingerprint))
-
-
-class VectorIndex(DerivedIndex[Vectors]):
-    """The vectors that one embedder made of a store's chunks."""
-
-    title = "vector index"
-
-    def _open_file(self) -> IndexFile:
-        return open_vectors_file(self._path)
-
-    def _load(self) -> Vectors:
-        return vectors_in(self._open_file())
-
-    def _origin(self) -> dict[str, Json]:
-        return {"store": self._store.identity, **embedder_facts(self._owner())}
-
-    def _owner(self) -> Embedder:
-        return self._store.vectors.embedder() or _NO_EMBEDDER
-
-    def _merge(self, base: Vectors) -> Vectors:
-        """Copy unchanged vectors from the index and read only the new ones from the store."""
-        revisions, indexed = self._store.vectors.vector_revisions(), base.generations()
-        matrix, width = memoryview(base.matrix().tobytes()), 4 * base.dimension  # float32
-        kept: Parts = {
-            row: (generation, matrix[width * indexed[row][0] :][:width])
-            for row, generation in revisions.items()
-            if row in indexed and indexed[row][1] == generation
-        }
-        new = [row for row in revisions if row not in kept]
-        return self._read_store(base.embedder, kept, new) or self._make()
-
-    def _make(self) -> Vectors:
-        while True:
-            vectors = self._read_store(self._owner(), {}, None)
-            if vectors is not None:
-                return vectors
-
-    def _read_store(self, owner: Embedder, parts: Parts, rows: list[int] | None) -> Vectors | None:
-        """Add the store's vectors to `parts`. None when the embedder changed meanwhile: the
-        vectors may then be of both."""
-        for revision, packed in self._store.vectors.iter_vectors(rows):
-            if len(packed) == VECTOR_WIDTH * owner.dimension:
-                # Float32 in the machine's own byte order.
-                numbers = array("f", unpack_vector(packed)).tobytes()
-                parts[revision.row] = (revision.generation, numbers)
-        return join_vectors(parts, owner) if owner == self._owner() else None
-
-    def _difference(self, index: Vectors) -> str:
-        if not len(index):
-            return "detected the first vectors"
-        is_other = index.embedder != self._owner()
-        return "vectors of another model" if is_other else "vectors of other chunks"
-
-
-def embedder_facts(embedder: Embedder = _NO_EMBEDDER) -> dict[str, Json]:
-    return {
-        "embedder": embedder.name,
-        "dimension": embedder.dimension,
-        "fingerprint": embedder.fingerprint,
-    }
 
 
 class MeaningSignal(ABC):
@@ -318,13 +144,13 @@ class SemanticSignal(MeaningSignal):
         if vectors is None:
             return
         try:
-            vectors.matrix()
+            vectors.check_all()
         except IndexFileError as exc:
             self._index.mend(vectors, exc)
 
     def _compare(self, vectors: Vectors, vector: Sequence[float]) -> RankedScores:
         vectors.check()
-        numpy = import_dense_scores()
+        numpy = import_if_numpy("cosine_scores")
         if numpy is None:
             return compare_one_by_one(vectors, vector)
         with self._lock:
@@ -336,8 +162,7 @@ class SemanticSignal(MeaningSignal):
 
 def compare_one_by_one(vectors: Vectors, vector: Sequence[float]) -> SparseScores:
     """Every cosine in plain Python."""
-    rows = enumerate(vectors.rows.tolist())
-    cosines = {row: cosine(vectors.vector(place).tolist(), vector) for place, row in rows}
+    cosines = {row: cosine(each, vector) for row, _, each in vectors.items()}
     return SparseScores({row: score for row, score in cosines.items() if score >= FAINTEST})
 
 

@@ -27,6 +27,7 @@ from aurora.stores.base import (
     Maintenance,
     Record,
     Revision,
+    RevisionGroup,
     Vectors,
 )
 from aurora.stores.checkouts import missing_uses, same_definitions, variant_of
@@ -97,6 +98,19 @@ class ChunkPart(Part[D], Chunks):
         row = self._database.row
         sql = f"{self.revised} AND {row} > ? ORDER BY {row} LIMIT ?"
         return [*map(self.read_revised, self._database.rows(sql, (last, limit)))]
+
+    def revisions(self, generations: Collection[int] | None = None) -> Mapping[int, int]:
+        database = self._database
+        sql = f"SELECT {database.row}, generation {database.searchable}"
+        if generations is None:
+            return dict(sorted(database.rows(sql)))
+        return dict(sorted(database.rows_in(f"{sql} AND generation IN ?", generations)))
+
+    def revision_groups(self) -> Mapping[int, RevisionGroup]:
+        row, searchable = self._database.row, self._database.searchable
+        sums = f"count(*), sum({row}), sum({row} * ({row} & 1023))"
+        groups = self._database.rows(f"SELECT generation, {sums} {searchable} GROUP BY generation")
+        return {generation: RevisionGroup(*map(int, sums)) for generation, *sums in groups}
 
     def list_languages(self) -> list[str]:
         return self._texts(

@@ -128,14 +128,6 @@ class SQLiteChunks(ChunkPart[Database]):
     def read_revised(self, row: Row) -> tuple[Revision, Chunk]:
         return revision_from(*row[-2:]), chunk_from(row)
 
-    def revisions(self) -> Mapping[int, int]:
-        # `+`: read the index of generations and sort, instead of reading all texts.
-        return dict(
-            self._database.rows(
-                f"SELECT chunks.rowid, chunks.generation {SEARCHABLE} ORDER BY +chunks.rowid"
-            )
-        )
-
     def count_chunks(self) -> Mapping[Kind, int]:
         rows = self._database.rows(
             f"SELECT chunks.kind, count(*) {SEARCHABLE} GROUP BY chunks.kind"
