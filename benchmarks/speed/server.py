@@ -92,17 +92,14 @@ class DrawnNearby:
 
 
 class Meter:
-    """Processor time of the server's processes for clients. Linux has it in nanoseconds."""
+    """Processor time of the server's process for this client. Linux has it in nanoseconds."""
 
     def __init__(self, store: PostgresStore) -> None:
-        rows = store.database.rows(
-            "SELECT pid FROM pg_stat_activity WHERE datname = current_database() "
-            "AND starts_with(application_name, 'aurora')"
-        )
-        self._files = [Path(f"/proc/{pid}/schedstat") for (pid,) in rows]
+        [(pid,)] = store.database.rows("SELECT pg_backend_pid()")
+        self._file = Path(f"/proc/{pid}/schedstat")
 
     def seconds(self) -> float:
-        return sum(int(file.read_text().split()[0]) for file in self._files) / 1e9
+        return int(self._file.read_text().split()[0]) / 1e9
 
 
 def fill(store: PostgresStore, chunks: Iterator[Chunk], provider: DrawnNearby) -> dict[str, Any]:

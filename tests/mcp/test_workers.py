@@ -135,7 +135,9 @@ def test_a_worker_that_cannot_start_is_not_tried_again(pool: MemoryPool) -> None
 
 
 @pytest.mark.parametrize("last", [signal.SIGTERM, signal.SIGKILL])
-async def test_workers_end_with_the_server(project: Project, last: signal.Signals) -> None:
+async def test_workers_end_with_the_server_and_writes_that_were_answered_stay(
+    project: Project, last: signal.Signals
+) -> None:
     """They have its stream of messages: it ends when none is left."""
     with project.shell.start("mcp", "--http", "--port", "0", "--no-token") as server:
         assert server.stderr is not None
@@ -145,5 +147,7 @@ async def test_workers_end_with_the_server(project: Project, last: signal.Signal
                 async with anyio.create_task_group() as group:
                     for _ in range(4):
                         group.start_soon(expect_answer, client)
+            kept = await ask(client, "aurora_learn", text="Rotate the zebra gateway by hand.")
         server.send_signal(last)
         assert await anyio.to_thread.run_sync(server.stderr.read) in ("", "Stopped\n")
+    assert project.shell.run("mem", "get", kept["id"]).returncode == 0

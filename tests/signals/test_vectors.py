@@ -12,6 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from aurora.packing import pack_vector, unpack_vector
+from aurora.signals.cosine_scores import Matrix
+from aurora.signals.semantic import compare_one_by_one
 from aurora.signals.vector_index import VectorIndex, Vectors, join_vectors
 from aurora.stores.base import Embedder
 from aurora.stores.sqlite.store import SQLiteStore
@@ -170,6 +172,43 @@ def test_after_any_changes_merging_equals_making_anew(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, int, str]]
 ) -> None:
     bench = VectorBench(tmp_path_factory.mktemp("merged"))
+    index = follow(bench, steps)
+    assert contents(index.current()) == stored(bench.store)
+    assert bench.path.read_bytes() == bench.rebuilt()
+    bench.store.close()
+
+
+@settings(
+    max_examples=examples(40),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(steps=steps)
+def test_an_index_of_many_segments_answers_as_one_made_anew(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, int, str]]
+) -> None:
+    """Segments of at most three vectors, each a file."""
+    bench = VectorBench(tmp_path_factory.mktemp("segments"))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("aurora.signals.vector_index._SMALL", 0)
+        patched.setattr("aurora.signals.vector_index._MOST", 3)
+        patched.setattr("aurora.signals.segments._MOST_INSIDE", 0)
+        index = follow(bench, steps)
+        current = index.current()
+    assert contents(current) == contents(bench.index()._load()) == stored(bench.store)
+    assert all(segment.size <= 3 for segment in current.segments)
+    other = bench.index(bench.path.with_name("one.idx")).current()
+    for question in ([1.0, 0.0, 0.0, 0.0, 0.0], [1.0, 2.0, 0.5, 0.0, 0.1]):
+        split, whole = (Matrix(vectors).compare(question) for vectors in (current, other))
+        assert split.best(9) == whole.best(9)
+        assert sorted(split.hits(range(30))) == sorted(whole.hits(range(30)))
+        plain = compare_one_by_one(current, question)
+        assert plain.best(9) == whole.best(9)
+    bench.store.close()
+
+
+def follow(bench: VectorBench, steps: list[tuple[str, int, str]]) -> VectorIndex:
+    """The index of a store that changes, and is sometimes searched."""
     index = bench.index()
     for step, number, text in steps:
         chunk = make_chunk(text, "_", f"_{number}", kind=Kind.REASONING)
@@ -183,10 +222,9 @@ def test_after_any_changes_merging_equals_making_anew(
             bench.embed()
         else:
             index.current()
-    assert contents(index.current()) == stored(bench.store)
-    assert bench.path.read_bytes() == bench.rebuilt()
+    index.current()
     assert set(bench.events) <= {FIRST}
-    bench.store.close()
+    return index
 
 
 # No use

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from itertools import combinations
+from itertools import combinations, islice
 
 import pytest
 from hypothesis import given, settings
@@ -75,7 +75,11 @@ def test_a_condition_of_many_words_is_short_and_still_selects_enough() -> None:
 
 def test_probes_begin_with_the_rarest_words() -> None:
     words = ask(5, 4, 1, chunks=(10, 2_000, 50_000))
-    assert list(probes(words)) == ["'t0' | 't1'", "'t0' | 't1'", "'t0' | 't1' | 't2'"]
-    common = ask(2, 1, 1, chunks=(40_000, 50_000, 60_000))
-    assert next(probes(common)) == "'t0' & ('t1' | 't2')"
-    assert select_all(common) == "'t0' | 't1' | 't2'"
+    rare, everything = "'t0' | 't1'", "'t0' | 't1' | 't2'"
+    assert list(probes(words)) == [rare, everything, rare, everything]
+    common = ask(4, 3, 3, chunks=(40_000, 50_000, 60_000))
+    assert list(islice(probes(common), 2)) == [
+        "'t0' & ('t1' | 't2')",
+        "'t0' & ('t1' | 't2') | 't1' & ('t2')",
+    ]
+    assert select_all(common) == everything

@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from aurora.retrieval.rerank import Reranker
     from aurora.retrieval.retriever import HybridRetriever, RetrieverCache
     from aurora.stores.sqlite.store import SQLiteStore
-    from aurora.stores.vector_cache import VectorCache
 
 T = TypeVar("T")
 
@@ -214,11 +213,9 @@ class OpenedMemory:
         return self.places.home / CACHE / "history"
 
     @property
-    def vector_cache(self) -> VectorCache:
-        """Vectors by content: all memories of the user share them."""
-        from aurora.stores.vector_cache import VectorCache  # noqa: PLC0415 - a search needs none
-
-        return VectorCache(self.places.home / CACHE / "vectors")
+    def vector_folder(self) -> Path:
+        """The folder of vectors, by content: all memories of the user share them."""
+        return self.places.home / CACHE / "vectors"
 
     @property
     def index_path(self) -> Path | None:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from aurora.engine.session_lookup import checkout_folders, count_sessions, has_sessions
+from aurora.indexing.provenance import find_changed
 from aurora.quick_classes import replace
 from aurora.types import (
     LEAST_SUCCESS,
@@ -81,11 +82,8 @@ def find_remarks(opened: OpenedMemory, chunk: Chunk) -> tuple[str, ...]:
         if reasoning is not None and reasoning.success_score < LEAST_SUCCESS:
             remarks.append(DID_NOT_WORK)
     root = opened.root if PROVENANCE in facts else None
-    if root is not None:
-        from aurora.indexing.provenance import find_changed  # noqa: PLC0415 - few results need it
-
-        if changed := find_changed(root, chunk):
-            remarks.append(f"stale: {_listed(changed)} changed since")
+    if root is not None and (changed := find_changed(root, chunk)):
+        remarks.append(f"stale: {_listed(changed)} changed since")
     if chunk.is_replaced:
         by = str(facts[REPLACED_BY]) or "an entry that is forgotten"
         remarks.append(f"replaced by {by}")

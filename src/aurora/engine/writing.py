@@ -34,7 +34,6 @@ from aurora.indexing.embedding import (
     Embedded,
     Reembedded,
     RemoteEmbedder,
-    VectorCache,
     embed,
     embed_missing,
     forget_vectors,
@@ -56,6 +55,7 @@ from aurora.sources.looks import Looks
 from aurora.sources.walk import require_path
 from aurora.sources.watch import FileWatcher, Stop
 from aurora.stores.base import FileState
+from aurora.stores.vector_cache import VectorCache
 from aurora.types import Chunk, Note
 
 Targets: TypeAlias = Sequence[Path | str]
@@ -251,7 +251,7 @@ class MemoryWriter:
             forgotten = forget(opened.store, chunk_ids)
             if notes := removed_notes(forgotten.removed):  # or an import would bring them back
                 opened.store.chunks.add_files(notes)
-        forget_vectors(opened.vector_cache, forgotten.removed)
+        forget_vectors(VectorCache(opened.vector_folder), forgotten.removed)
         forget_paths(opened.history_folder, forgotten.paths)
         paths = map(Names(opened.root).path, forgotten.paths)
         Looks(opened.index_folder).forget(opened.store.identity, paths)
@@ -283,7 +283,7 @@ class VectorUpdates:
 
     @property
     def cache(self) -> VectorCache:
-        return self._opened.vector_cache
+        return VectorCache(self._opened.vector_folder)
 
     def embedder(self) -> EmbeddingProvider | None:
         """The provider for new chunks: the one that made the vectors, until `reembed`."""

@@ -230,10 +230,19 @@ def serve(
 ) -> None:
     """Serve until SIGINT or SIGTERM, or until there is a reason to end; running calls get a few
     seconds to end. Then the workers end."""
-    with closing(Workers(pool, most=processors())) as workers:
+    with closing(Workers(pool, most=_most_workers(pool))) as workers:
         server = create_server(pool, one_client=False, lifetime=lifetime, workers=workers)
         app, reason = make_app(server, settings), lifetime.reason_to_end
         run_server(make_server(app, proxies=settings.proxies, reason_to_end=reason), listening)
+
+
+def _most_workers(pool: MemoryPool) -> int:
+    """None for a database on a server: it ranks by itself, and only the process that wrote waits
+    for its replicas."""
+    settings = [pool.memory(name).settings for name in pool.names]
+    if any(each.store.url for each in settings):
+        return 0
+    return min(settings[0].mcp.workers, processors())
 
 
 def _bracketed(host: str) -> str:

@@ -21,6 +21,8 @@ from aurora.stores.base import TermCounts
 from aurora.text import words_found
 from aurora.types import Hit
 
+COUNTED = 1_000  # best chunks: those behind them have one rank, the one after
+
 Number: TypeAlias = Any  # a float, or an array of them: the arithmetic is the same
 
 
@@ -221,4 +223,4 @@ def sum_sparse(
                 scores[place] = scores.get(place, 0.0) + factor * weight
         # Rows of an index just built are numpy integers, which databases reject.
         by_row.update((int(rows[place]), score) for place, score in scores.items())
-    return SparseScores(by_row, ceiling=ceiling)
+    return SparseScores(by_row, ceiling=ceiling, counted=COUNTED)

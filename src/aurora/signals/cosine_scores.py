@@ -32,8 +32,9 @@ class PlainVectors:
     """The vectors of a segment without codes, in float32."""
 
     def __init__(self, segment: VectorSegment) -> None:
-        halves = np.asarray(segment.read("matrix")).view("<f2")
-        self._values = unit(halves.reshape(-1, segment.dimension))
+        matrix = np.asarray(segment.read("matrix")).view("<f2")
+        self._halves: NDArray[np.float16] = matrix.reshape(-1, segment.dimension)
+        self._values = unit(self._halves)
         self._live = np.delete(np.arange(segment.size), np.asarray(segment.removed, np.int64))
 
     def nearest(self, question: Floats, count: int, among: Places | None = None) -> Near:  # noqa: ARG002
@@ -44,8 +45,12 @@ class PlainVectors:
             cosines = cosines[places]
         return Near(places, cosines, _BLUR, is_all=True)
 
-    def sample_cosines(self, question: Floats) -> Floats:
-        return self.nearest(question, 0).cosines
+    def sample_cosines(self, question: Floats) -> tuple[Floats, int]:
+        return self.nearest(question, 0).cosines, 1
+
+    def read(self, places: Places) -> NDArray[np.float16]:
+        """Vectors as the store has them."""
+        return self._halves[places]
 
 
 class Matrix:
@@ -73,9 +78,9 @@ class Matrix:
             nearest.append(near._replace(places=near.places + start))
         return nearest
 
-    def sample_cosines(self, question: Floats) -> Floats:
-        """The cosines of a sample of all vectors, each as often as it stands for vectors."""
-        return np.concatenate([part.sample_cosines(question) for part in self._parts])
+    def sample_cosines(self, question: Floats) -> list[tuple[Floats, int]]:
+        """For each segment the cosines of some vectors, and how many each of them stands for."""
+        return [part.sample_cosines(question) for part in self._parts]
 
     def _bounds(self) -> list[tuple[int, int]]:
         return list(zip(self._starts[:-1].tolist(), self._starts[1:].tolist(), strict=True))
@@ -83,21 +88,14 @@ class Matrix:
     def exact(self, places: Places, question: NDArray[np.float64], size: float) -> list[float]:
         """The same numbers as `semantic.cosine`: computed in float64 and rounded."""
         cosines = np.zeros(len(places))
-        for segment, (start, stop) in zip(self._segments, self._bounds(), strict=True):
+        for part, (start, stop) in zip(self._parts, self._bounds(), strict=True):
             inside = np.flatnonzero((places >= start) & (places < stop))
             for at in range(0, len(inside), _BLOCK):
                 block = inside[at : at + _BLOCK]
-                vectors = _read(segment, places[block] - start)
+                vectors = part.read(places[block] - start).astype(np.float64)
                 lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors)) * size
                 cosines[block] = vectors @ question / np.where(lengths > 0.0, lengths, 1.0)
         return [round(value, DIGITS) for value in cosines.tolist()]
-
-
-def _read(segment: VectorSegment, places: Places) -> NDArray[np.float64]:
-    segment.check_vectors(places.tolist())
-    matrix = np.asarray(segment.unchecked()).view("<f2").reshape(-1, segment.dimension)
-    vectors: NDArray[np.float64] = matrix[places].astype(np.float64)
-    return vectors
 
 
 class CosineScores:
@@ -112,16 +110,20 @@ class CosineScores:
         self._matrix, self._question, self._size = matrix, question, size
         self._unit = (question / size).astype(np.float32)
         self._near: list[Near] = matrix.nearest(self._unit, 0)
-        self._best: dict[int, list[int]] = {}  # by pool: several stages ask for the same
+        self._ranked: dict[int, list[tuple[float, int]]] = {}  # by pool
 
     def best(self, pool: int, *, among: Sequence[int] | None = None) -> list[int]:
-        if among is not None:
-            places = np.sort(self._matrix.places.find(np.asarray(among, np.int64)))
-            near = self._matrix.nearest(self._unit, _DEPTH * pool, places)
-            return [row for _, row in self._rank(near, pool)]
-        if pool not in self._best:
-            self._best[pool] = [row for _, row in self._rank(self._nearest(pool), pool)]
-        return self._best[pool]
+        if among is None:
+            return [row for _, row in self._rank_all(pool)]
+        places = np.sort(self._matrix.places.find(np.asarray(among, np.int64)))
+        near = self._matrix.nearest(self._unit, _DEPTH * pool, places)
+        return [row for _, row in self._rank(near, pool)]
+
+    def _rank_all(self, pool: int) -> list[tuple[float, int]]:
+        """The best scores of all, with their rows. Several stages ask for the same."""
+        if pool not in self._ranked:
+            self._ranked[pool] = self._rank(self._nearest(pool), pool)
+        return self._ranked[pool]
 
     def _nearest(self, pool: int) -> list[Near]:
         count = _DEPTH * pool
@@ -143,13 +145,13 @@ class CosineScores:
         return [(-score, row) for score, row in ranked[:pool] if -score >= FAINTEST]
 
     def hits(self, rows: Collection[int]) -> list[Hit]:
-        places = self._matrix.places.find(np.array(sorted(rows), np.int64))
+        known = {row: score for score, row in self._rank_all(_FIRST)}
+        scored = [(row, known[row]) for row in rows if row in known]
+        others = np.array(sorted(row for row in rows if row not in known), np.int64)
+        places = self._matrix.places.find(others)
         scores = self._matrix.exact(places, self._question, self._size)
-        scored = [
-            (row, score)
-            for row, score in zip(self._matrix.places.rows[places].tolist(), scores, strict=True)
-            if score >= FAINTEST
-        ]
+        pairs = zip(self._matrix.places.rows[places].tolist(), scores, strict=True)
+        scored += [(row, score) for row, score in pairs if score >= FAINTEST]
         above = self.above([score for _, score in scored])
         return [Hit(row, score, 1 + n) for (row, score), n in zip(scored, above, strict=True)]
 
@@ -162,7 +164,8 @@ class CosineScores:
         if len(deep):
             wider = _count_above(self._ascending, values[deep] + _BLUR)
             if values[deep].min() < self._floor:
-                wider = np.maximum(wider, _count_above(self._sample, values[deep]))
+                samples = (n * _count_above(each, values[deep]) for each, n in self._samples)
+                wider = np.maximum(wider, sum(samples))
             counts[deep] = np.maximum(counts[deep], wider)
         numbers: list[int] = counts.tolist()
         return numbers
@@ -170,7 +173,7 @@ class CosineScores:
     @cached_property
     def _first(self) -> NDArray[np.float64]:
         """The highest scores, ascending."""
-        return np.array([score for score, _ in self._rank(self._near, _FIRST)][::-1])
+        return np.array([score for score, _ in self._rank_all(_FIRST)][::-1])
 
     @cached_property
     def _ascending(self) -> Floats:
@@ -184,8 +187,8 @@ class CosineScores:
         return max((float(nth_best(each, 1 + len(each) // 4)) for each in parts), default=0.0)
 
     @cached_property
-    def _sample(self) -> Floats:
-        return np.sort(self._matrix.sample_cosines(self._unit))
+    def _samples(self) -> list[tuple[Floats, int]]:
+        return [(np.sort(each), n) for each, n in self._matrix.sample_cosines(self._unit)]
 
 
 def _count_above(ascending: Floats | NDArray[np.float64], values: NDArray[np.float64]) -> Places:

@@ -18,6 +18,7 @@ import mmap
 import os
 import struct
 import sys
+import weakref
 import zlib
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
@@ -55,10 +56,10 @@ class Arrays(Protocol):
     def read(self, name: str, start: int, stop: int) -> Array: ...
 
     def unchecked(self, name: str) -> Array:
-        """A whole array. `check_groups` comes before any part of it is used."""
+        """A whole array. `read` comes before any part of it is used."""
 
-    def check_groups(self, name: str, places: Sequence[int], width: int) -> None:
-        """Compare the checksums of groups of `width` numbers at these places."""
+    def read_groups(self, name: str, places: Sequence[int], width: int) -> bytes:
+        """Groups of `width` numbers at these places, one after the other."""
 
 
 class MemoryArrays:
@@ -77,8 +78,9 @@ class MemoryArrays:
     def unchecked(self, name: str) -> Array:
         return self._arrays[name]
 
-    def check_groups(self, name: str, places: Sequence[int], width: int) -> None:
-        """Memory has no checksums."""
+    def read_groups(self, name: str, places: Sequence[int], width: int) -> bytes:
+        array = self._arrays[name]
+        return b"".join(array[place * width : (place + 1) * width].tobytes() for place in places)
 
 
 class IndexFile:
@@ -89,6 +91,8 @@ class IndexFile:
             size = os.fstat(file.fileno()).st_size
             header = _read_header(file, size, path)
             self._file = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            self._handle = os.dup(file.fileno())  # for `read_groups`
+        weakref.finalize(self, os.close, self._handle)
         self._map = memoryview(self._file)
         if header.get("kind") != kind:
             raise IndexFileError(f"{path} is not a {kind} index")
@@ -124,23 +128,40 @@ class IndexFile:
         return part
 
     def unchecked(self, name: str) -> Array:
-        """A whole array. `check_groups` comes before any part of it is used."""
+        """A whole array. `read` comes before any part of it is used."""
         section = self._section(name)
         end = section.offset + section.nbytes
         part: Array = self._map[section.offset : end].cast(section.code)  # type: ignore[call-overload]
         return part
 
-    def check_groups(self, name: str, places: Sequence[int], width: int) -> None:
-        """Compare the checksums of groups of `width` numbers at these places."""
+    def read_groups(self, name: str, places: Sequence[int], width: int) -> bytes:
+        """Groups of `width` numbers, one after the other, after their checksums are compared.
+
+        They are copied by system calls where there are such: around each group that is read from
+        the mapped file, up to a megabyte becomes resident.
+        """
         self._require_whole()
         section = self._section(name)
-        if section.checked.find(0) < 0:
-            return
         size = width * section.width
-        for offset in (*range(0, size, _PAGE), size - 1):
-            for page in {(place * size + offset) // _PAGE for place in places}:
-                if not section.checked[page]:
-                    self._check_page(name, section, page)
+        offsets = (0, size - 1) if size <= _PAGE else (*range(0, size, _PAGE), size - 1)
+        pages = {(place * size + offset) // _PAGE for place in places for offset in offsets}
+        new = [page for page in pages if not section.checked[page]]
+        for page in new:
+            self._check_page(name, section, page)
+        starts = [section.offset + place * size for place in places]
+        if not hasattr(os, "pread"):  # Windows
+            return b"".join(self._map[start : start + size] for start in starts)
+        if new:
+            self._release(section)
+        content = b"".join([os.pread(self._handle, size, start) for start in starts])
+        if len(content) < size * len(starts):
+            raise IndexFileError(f"{self.path} was truncated while in use")
+        return content
+
+    def _release(self, section: _Section) -> None:
+        """Give back the memory of an array. It can be read again: the system has the file."""
+        start = section.offset // mmap.PAGESIZE * mmap.PAGESIZE
+        self._file.madvise(mmap.MADV_DONTNEED, start, section.checksums - start)
 
     def _require_whole(self) -> None:
         if self._file.size() < len(self._map):

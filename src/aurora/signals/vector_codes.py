@@ -2,14 +2,14 @@
 
 A vector has two codes beside its 16-bit numbers:
 
-    signs  one bit for each of 512 directions: on which side of the mean it lies. The fewer bits
+    signs  one bit for each of 511 directions: on which side of the mean it lies. The fewer bits
            differ from those of the question, the smaller the angle. Of all vectors, the first half
            of the bits is compared, and of one in twelve the other half.
     bytes  its numbers in 8 bits, in the scale of its largest: an approximate cosine, to about
            .001, for the one in a hundred whose bits differ least.
 
 The best by approximate cosines are compared in full by `cosine_scores`.
-benchmarks/speed/million.py measures how many of the nearest this finds, and how long it takes.
+benchmarks/speed/vectors.py measures how many of the nearest this finds, and how long it takes.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _TOGETHER = 32  # neighbours whose bytes are checked together: mostly a page
 _SAMPLE = 20_000  # vectors that the mean is computed from
 _TRIED = 32  # vectors whose nearest are looked for
 _KEPT = 0.9  # of the ten nearest in a sample: as many as of the hundred nearest of all
-_REMOVED = _DIRECTIONS + 1  # more bits than differ from any vector
+_REMOVED = 255  # the distance of a removed vector: as if every bit of the first half differed
 
 
 class Near(NamedTuple):
@@ -117,8 +117,9 @@ def _directions(dimension: int) -> Floats:
 
 
 def _bits(centred: Floats, directions: Floats) -> NDArray[np.uint64]:
-    """One column for each vector."""
+    """One column for each vector. Of the first half, 255 bits count: a distance fits in a byte."""
     packed = np.packbits(centred @ directions > 0.0, axis=1)
+    packed[:, 8 * _HALF - 1] &= 0xFE
     return np.ascontiguousarray(packed).view(np.uint64).T
 
 
@@ -165,10 +166,10 @@ class CodedVectors:
         blur = 2.0 * float(self._scales[places].max(initial=0.0))
         return Near(places, cosines, blur, is_all=len(places) == len(self._segment))
 
-    def sample_cosines(self, question: Floats) -> Floats:
-        """The cosines of a sample, each as often as it stands for vectors."""
+    def sample_cosines(self, question: Floats) -> tuple[Floats, int]:
+        """The cosines of some vectors, and how many each of them stands for."""
         vectors, times = self._sample
-        return np.repeat(vectors @ question, times)
+        return vectors @ question, times
 
     def _nearest_by_bits(self, question: Floats, count: int, among: Places | None) -> Places:
         words = _bits((question - self._mean)[None], self._directions)[:, 0]
@@ -176,7 +177,9 @@ class CodedVectors:
         if among is not None:
             distances = distances[among]
         near = _lowest(distances, _WIDER * count)
-        distances = distances[near]
+        distances = distances[near].astype(np.uint16)
+        if len(self._removed):
+            near, distances = near[distances < _REMOVED], distances[distances < _REMOVED]
         places = near if among is None else among[near]
         for word, column in zip(words[_HALF:], self._signs[_HALF:], strict=True):
             distances += np.bitwise_count(column[places] ^ word)
@@ -191,9 +194,9 @@ class CodedVectors:
         self._check(places)
         return self._bytes[places] * self._scales[places, None], step
 
-    def _distances(self, words: NDArray[np.uint64]) -> NDArray[np.uint16]:
+    def _distances(self, words: NDArray[np.uint64]) -> NDArray[np.uint8]:
         """In how many bits of the first half each vector differs from the question."""
-        distances = np.zeros(self._size, np.uint16)
+        distances = np.zeros(self._size, np.uint8)
         differ, bits = np.empty(_BLOCK, np.uint64), np.empty(_BLOCK, np.uint8)
         for start in range(0, self._size, _BLOCK):
             part = distances[start : start + _BLOCK]
@@ -204,6 +207,12 @@ class CodedVectors:
                 part += bits[:size]
         distances[self._removed] = _REMOVED
         return distances
+
+    def read(self, places: Places) -> NDArray[np.float16]:
+        """Vectors as the store has them."""
+        dimension = self._segment.dimension
+        content = self._segment.arrays.read_groups("matrix", places.tolist(), dimension)
+        return np.frombuffer(content, "<f2").reshape(-1, dimension)
 
     def _approximate(self, places: Places, question: Floats) -> Floats:
         self._check(places)
@@ -224,13 +233,11 @@ class CodedVectors:
             self._checked[group] = True
 
 
-def _lowest(distances: NDArray[np.uint16], count: int) -> Places:
+def _lowest(distances: NDArray[np.uint8] | NDArray[np.uint16], count: int) -> Places:
     """The places of about the `count` lowest distances; of very many equal ones, the first."""
     step = -(-len(distances) // _COUNTED)
-    levels = step * np.cumsum(np.bincount(distances[::step], minlength=_REMOVED + 1)[:_REMOVED])
+    levels = step * np.cumsum(np.bincount(distances[::step], minlength=_DIRECTIONS))
     cut = int(np.searchsorted(levels, count))
-    if cut >= len(levels):  # there are not so many
-        return np.flatnonzero(distances < _REMOVED)
     places = np.flatnonzero(distances <= cut)
     if len(places) > 2 * count:
         below, level = np.flatnonzero(distances < cut), np.flatnonzero(distances == cut)

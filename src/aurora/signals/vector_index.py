@@ -71,13 +71,6 @@ class VectorSegment:
         """A whole array."""
         return self.arrays.read(name, 0, self.arrays.size(name))
 
-    def unchecked(self) -> Array:
-        """The packed vectors, as 16-bit words. `check_vectors` comes before one is used."""
-        return self.arrays.unchecked("matrix")
-
-    def check_vectors(self, places: Sequence[int]) -> None:
-        self.arrays.check_groups("matrix", places, self.dimension)
-
     def items(self) -> Iterator[tuple[int, int, memoryview]]:
         """Row, generation and packed vector of all that were not removed."""
         gone = frozenset(self.removed.tolist())

@@ -430,14 +430,11 @@ class Database(shared.Database):
 
     def run_alone(self, sql: str, settings: Mapping[str, str] | None = None) -> None:
         """Run a statement that cannot be part of a transaction, with these settings."""
-        with self.connections.translated(), self.connections.writing() as connection:
+        connections = self.connections
+        with connections.translated(), connections.connect(to_write=True) as connection:
             for setting in (settings or {}).items():
                 connection.execute("SELECT set_config(%s, %s, false)", setting)
-            try:
-                connection.execute(sql)
-            finally:
-                for name in settings or ():
-                    connection.execute(f"RESET {name}")
+            connection.execute(sql)
 
     def execute(self, sql: str, values: Parameters = ()) -> int:
         return self._own_connection().execute(sql.replace("?", "%s"), values).rowcount

@@ -52,7 +52,7 @@ def rank_statement(
     among: Sequence[int] | None,
 ) -> Statement:
     values: dict[str, object] = {"pool": pool, **known_values(words), **_vector_values(vector)}
-    values["among"], filtered = None if among is None else list(among), _filter(among)
+    values["among"], filtered = among and list(among), _filter(among)
     parts, unions, joins = [], [], []
     word_rank = cosine = cosine_rank = "NULL"
     if selecting:
@@ -95,7 +95,7 @@ def probe_statement(
 ) -> Statement:
     """The best scores of the chunks that a query selects, or less."""
     sql = f"SELECT least FROM ({_bounded(among)}) AS bounded ORDER BY least DESC LIMIT %(pool)s"
-    values = {"selecting": selecting, "pool": pool, "among": among}
+    values = {"selecting": selecting, "pool": pool, "among": among and list(among)}
     return sql, values | known_values(words)
 
 
@@ -107,9 +107,11 @@ _USUAL_DISCOUNT = (  # as float8, because the server's numeric is slow
 
 def _bounded(among: Sequence[int] | None) -> str:
     """Bounds of scores, by one function: the sum of the impacts is the score of a text of usual
-    length with usual parameters. Other scores differ by the ratio of the discounts at most."""
+    length with usual parameters. Other scores differ by the ratio of the discounts at most, and
+    words of negative weight take away at most `less`."""
     return f"""
-        SELECT "row", usual * least(1, ratio) AS least, usual * greatest(1, ratio) AS most
+        SELECT "row", usual * least(1, ratio) - %(less)s AS least,
+            usual * greatest(1, ratio) AS most
         FROM (SELECT "row", -(impacts <#> %(impacts)s::sparsevec) AS usual,
                   coalesce({_USUAL_DISCOUNT} / nullif({_DISCOUNT}, 0), 'Infinity') AS ratio
               FROM words WHERE tsv @@ %(selecting)s::tsquery {_filter(among)} OFFSET 0) AS summed"""
@@ -189,6 +191,7 @@ def known_values(words: WordsAsked | None) -> dict[str, object]:
     impacts = ",".join(f"{n}:{weight}" for n, weight in sorted(_impacts(words).items()) if weight)
     return {
         "impacts": f"{{{impacts}}}/{DIMENSIONS}",
+        "less": -sum(min(term.weight, 0.0) for term in terms) * (words.k1 + 1.0),
         "k1": words.k1,
         "b": words.b,
         "average": words.average_length or 1.0,
@@ -211,7 +214,7 @@ def _vector_values(vector: Sequence[float] | None) -> dict[str, object]:
 
 _FEW = 20_000  # rows of a filter that are all compared
 _FEW_MATCHES = 5_000  # chunks that are all scored
-_SURE = 20  # ranks by words that are always exact; later ones nearly always are
+_SURE = 20  # chunks that are enough where more would be very many
 _COUNT_AGAIN = (
     "DELETE FROM terms",
     "INSERT INTO terms SELECT lexeme, namespace, count(*) FROM words, unnest(tsv) "
@@ -260,12 +263,17 @@ class PostgresRanking:
         everything, terms = select_all(words), terms_of(words)
         if words is None or sum(term.chunks for term in terms) <= _FEW_MATCHES or len(terms) == 1:
             return everything
+        enough = everything
         for query in probes(words):
+            if len(query) == len(everything):  # the same terms, perhaps in another order
+                return everything
             statement = probe_statement(words, query, pool=pool, among=among)
             scores = [score for (score,) in self._database.rows(*statement)]
+            if len(scores) >= pool:
+                return select(words, scores[-1])
             if len(scores) >= min(pool, _SURE):
-                return select(words, scores[-1] if len(scores) == pool else scores[_SURE - 1])
-        return everything
+                enough = query
+        return enough
 
     def score(
         self, words: WordsAsked | None, vector: Sequence[float] | None, rows: Sequence[int]

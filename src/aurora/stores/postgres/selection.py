@@ -19,6 +19,7 @@ MOST_TERMS = 64  # the rarest of a query
 _LONGEST = 32  # words of a condition: the index tests it for every chunk that it reads
 _DEEPEST = 6  # words that a condition combines by AND
 _ROUNDING = 1 - 1e-9  # scores are sums, whose last digits depend on the order
+_MOST_OF_OTHERS = 0.75
 _WORK = (5_000, 50_000, 400_000)  # chunks that are scored to learn a score; more only if needed
 
 
@@ -74,17 +75,19 @@ class _Condition:
 
 
 def probes(words: WordsAsked) -> Iterator[str]:
-    """Conditions that find good chunks quickly, the quickest first: those with the rarest terms."""
+    """Conditions that find good chunks quickly, the quickest first."""
     terms = terms_of(words)
-    for work in _WORK:
-        yield _probe(terms, work)
+    first, *more = (bisect_right([*accumulate(t.chunks for t in terms)], work) for work in _WORK)
+    yield _having_rarest(terms, first)
+    # Too few chunks have the rarest terms: the next best have most of the others.
+    others = sum(most_of(term, words) for term in terms[max(first, 1) :])
+    if others:
+        yield select(words, _MOST_OF_OTHERS * others)
+    yield from (_having_rarest(terms, count) for count in more)
 
 
-def _probe(terms: Sequence[WeighedTerm], most: int) -> str:
-    counts = [*accumulate(term.chunks for term in terms)]
-    chosen = max(1, bisect_right(counts, most))
-    query = any_of(term.text for term in terms[:chosen])
-    if terms[0].chunks > most:
-        # Even the rarest term is common, so the best chunks have it beside another.
-        query = f"{query} & ({any_of(term.text for term in terms[1:])})"
-    return query
+def _having_rarest(terms: Sequence[WeighedTerm], count: int) -> str:
+    if count:
+        return any_of(term.text for term in terms[:count])
+    # Even the rarest term is common, so the best chunks have it beside another.
+    return f"{quote(terms[0].text)} & ({any_of(term.text for term in terms[1:])})"

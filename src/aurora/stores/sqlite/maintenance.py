@@ -12,6 +12,7 @@ from aurora.stores.shared import Row
 from aurora.stores.sqlite.chunks import QUALIFIED
 from aurora.stores.sqlite.connection import Database
 from aurora.stores.sqlite.database_file import BUSY_MS
+from aurora.stores.sqlite.repair import repair
 from aurora.stores.sqlite.rows import (
     access_from,
     chunk_from,
@@ -96,8 +97,6 @@ class SQLiteMaintenance(MaintenancePart[Database]):
         return self._database.readable_copy()[1] if self._database.is_damaged() else ""
 
     def repair(self) -> list[str]:
-        from aurora.stores.sqlite.repair import repair  # noqa: PLC0415 - only when damaged
-
         return repair(self._database)
 
 
