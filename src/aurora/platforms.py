@@ -173,9 +173,9 @@ def yield_to_others() -> None:
         kernel.SetPriorityClass(kernel.GetCurrentProcess(), _IDLE_PRIORITY)
     else:
         os.nice(_LOWEST)
-        # Linux weighs sessions before processes, and each terminal is one.
-        with suppress(OSError):
-            Path("/proc/self/autogroup").write_text(str(_LOWEST), encoding="ascii")
+        if os.getsid(0) == os.getpid():  # Linux weighs sessions first; this one has its own
+            with suppress(OSError):
+                Path("/proc/self/autogroup").write_text(str(_LOWEST), encoding="ascii")
 
 
 def is_running(process: int) -> bool:
