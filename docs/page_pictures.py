@@ -27,6 +27,7 @@ LESSONS = (
     ("Compressing the posting lists with zlib: reading became four times slower.", "0.2"),
     ("Keep one SQLite connection for each thread; a shared one serialises all searches.", "0.95"),
 )
+LATER = "Keep one SQLite connection for each thread, and close it when the thread ends."
 PROMPTS = (
     "where are the settings of a project file read and approved by the user",
     "retry a commit when the database is locked by another process",
@@ -56,11 +57,13 @@ def make_memory(folder: Path) -> Shell:
     home, project = folder / "ana", folder / "ana" / "aurora"
     shutil.copytree(ROOT / "tests" / "sources" / "sessions" / "home", home)
     subprocess.run(["git", "clone", "--quiet", ROOT, project], check=True)
+    (home / ".gitconfig").write_text("[user]\n\tname = Ana\n", encoding="utf-8")
     shell = Shell(project, home / ".aurora")
     shell.ok("index")
     shell.ok("sessions", "import")
     for text, score in LESSONS:
-        shell.ok("mem", "learn", text, "--score", score)
+        id_ = shell.ok("mem", "learn", text, "--score", score).strip()
+    shell.ok("mem", "learn", LATER, "--score", "0.95", "--replaces", id_)
     for prompt in PROMPTS:
         asked = {"session_id": "1", "cwd": str(project), "prompt": prompt}
         event = folder / "event.json"

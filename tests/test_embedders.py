@@ -12,6 +12,7 @@ import pytest
 from aurora import Memory, Places
 from aurora.config import SettingsFiles
 from aurora.config.schema import EmbeddingSettings
+from aurora.embeddings.aurora import provider
 from aurora.embeddings.aurora.provider import WEIGHTS, AuroraProvider
 from aurora.embeddings.openai import OpenAIProvider
 from aurora.embeddings.registry import share_of
@@ -25,7 +26,8 @@ from tests.builders import NOW, write_tree
 from tests.embedders import WordsProvider
 
 REMOVED = Embedder("static/wordllama-256", 256, "l2_supercat-1")
-OWN = Embedder("aurora/deep", 256, f"{WEIGHTS}-1")
+OWN = Embedder("aurora/deep", 256, f"{WEIGHTS}-2")
+QUICK = Embedder("aurora/shallow", 256, f"{WEIGHTS}-1")
 
 
 def embedders(environ: Mapping[str, str] | None = None, **settings: str) -> Embedders:
@@ -233,10 +235,29 @@ def test_a_large_first_index_is_quick_and_its_better_vectors_follow(many: Projec
 def test_a_quick_index_leaves_better_vectors_to_the_next_one(many: Project) -> None:
     with Memory(many.places, now=lambda: NOW) as memory:
         memory.index(many.root, quick=True)
-        assert memory.admin.vectors_of() == OWN._replace(name="aurora/shallow")
+        assert memory.admin.vectors_of() == QUICK
         assert len(memory.search("login", mode="semantic").results) == 4
         memory.index(many.root)
         assert memory.admin.vectors_of() == OWN
+
+
+def test_vectors_of_an_earlier_version_are_made_again(
+    many: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as earlier:
+        earlier.setitem(provider._RECIPES, provider.DEEP, 0)
+        with Memory(many.places, now=lambda: NOW) as memory:
+            memory.index(many.root)
+            assert memory.admin.vectors_of() == OWN._replace(fingerprint=f"{WEIGHTS}-0")
+    write_tree(many.root, {"new.py": "def log_out(): pass\n"})
+    heard: list[Event] = []
+    with Memory(many.places, now=lambda: NOW, listen=heard.append) as memory:
+        memory.index(many.root, quick=True)
+        assert memory.is_improvable
+        assert [improved.made for improved in memory.improve()] == [5]
+        assert (memory.admin.vectors_of(), memory.stats().embedded) == (OWN, 5)
+        assert not memory.is_improvable
+    assert not [event for event in heard if isinstance(event, Note) and event.warning]
 
 
 def test_killed_before_the_better_vectors_all_is_found_and_the_next_index_goes_on(
@@ -251,7 +272,7 @@ def test_killed_before_the_better_vectors_all_is_found_and_the_next_index_goes_o
     with Memory(many.places, now=lambda: NOW, listen=stop) as memory:
         with pytest.raises(KeyboardInterrupt):
             memory.index(many.root)
-        assert memory.admin.vectors_of() == OWN._replace(name="aurora/shallow")
+        assert memory.admin.vectors_of() == QUICK
         assert len(memory.search("login", mode="semantic").results) == 4
     write_tree(many.root, {"new.py": "def log_out(): pass\n"})
     with Memory(many.places, now=lambda: NOW, listen=heard.append) as memory:

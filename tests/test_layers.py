@@ -157,13 +157,13 @@ def test_the_guard_sees_a_wrong_import(
     assert fault in found[0]
 
 
-def test_only_git_is_run() -> None:
+def test_only_git_and_workers_are_run() -> None:
     runners = {
         file.relative_to(SOURCE).as_posix()
         for file in source_files()
         if "subprocess" in file.read_text(encoding="utf-8")
     }
-    assert runners == {"sources/git.py"}
+    assert runners == {"sources/git.py", "mcp/workers.py"}
 
 
 def test_only_one_file_asks_which_system_it_runs_on() -> None:

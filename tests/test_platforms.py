@@ -183,6 +183,29 @@ def test_a_loop_hears_signals_except_on_windows(on: Any, system: str, calls: int
     assert len(asyncio.run(hear())) == calls
 
 
+@on_this
+@pytest.mark.parametrize("system", ["linux", "darwin"])
+def test_a_program_in_the_background_has_a_session_of_its_own(
+    on: Any, tmp_path: Path, system: str
+) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    script = f"import os; open({str(pipe)!r}, 'w').write(f'{{os.getpid()}} {{os.getsid(0)}}')"
+    number = on(system).start_in_background([sys.executable, "-c", script])
+    assert pipe.read_text() == f"{number} {number}"
+
+
+@on_this
+@pytest.mark.parametrize("system", ["linux", "darwin"])
+def test_background_work_has_the_lowest_priority(on: Any, system: str) -> None:
+    platforms, before = on(system), os.nice(0)
+    if not (child := os.fork()):
+        platforms.yield_to_others()
+        os._exit(os.nice(0))
+    _, status = os.waitpid(child, 0)
+    assert (os.waitstatus_to_exitcode(status), os.nice(0)) == (19, before)
+
+
 def test_windows_has_no_child_to_leave_work_to(on: Any) -> None:
     assert on("win32").leave_to_child() is False
 

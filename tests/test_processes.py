@@ -37,6 +37,7 @@ def process(line: str, cwd: Path, *files: Path) -> Process:
     [
         ("/usr/bin/aur mcp --read-only", "aur mcp"),
         ("aurora.exe -c mcp.idle_minutes=5 mcp", "aur mcp"),
+        ("python3 -P -m aurora.mcp.workers", "aur mcp workers"),
         ("/venv/bin/python3.12 /venv/bin/aur mem watch src --no-git", "aur mem watch"),
         ("python -P -m aurora search cookie", "aur search"),
         ("aur mcp --memory ../api --http", "aur mcp"),

@@ -96,11 +96,12 @@ class Listener:
         self._judge = candidates.judge
         self.evidence: dict[int, Evidence] = {}
 
-    def __call__(self, fused, text, scores, rankings, *, unfiltered, most, **places):
-        gathered = gather(fused[:most], text, scores, rankings, unfiltered=unfiltered)
-        self.evidence = {chunk.row: one for chunk, one in zip(fused, gathered, strict=False)}
+    def __call__(self, order, text, scores, rankings, *, unfiltered, most, **places):
+        rows = order.rows[:most]
+        gathered = gather(rows, text, scores, rankings, unfiltered=unfiltered)
+        self.evidence = dict(zip(rows, gathered, strict=True))
         places |= {"unfiltered": unfiltered, "most": most}
-        return self._judge(fused, text, scores, rankings, **places)
+        return self._judge(order, text, scores, rankings, **places)
 
 
 T = TypeVar("T")

@@ -14,7 +14,8 @@ The browser, which `make test` installs, is headless and on the machine of the s
     request      of these searches, as the browser sees the request
     server       of these searches, as the server says
 
-`loaded` is what a first visit loads, in bytes. A run with both sizes writes its result.
+`loaded` is what a first visit loads, in bytes. `busy` is how many times as long as its CPU time a
+loop of Python takes then: 1 where nothing else is at work. A run with both sizes writes its result.
 """
 
 from __future__ import annotations
@@ -101,6 +102,7 @@ def prepare(size: int) -> Path:
         while batch := list(islice(found, BATCH)):
             ours.put_chunks(folder, batch)
         ours.add_vectors(folder, default_embedder() if size <= EMBEDDED else DrawnVectors())
+        (folder / ours.VECTORS).touch()
         ours.refresh_index(folder)
         (project / "made").touch()
     return project
@@ -127,6 +129,7 @@ def serving(project: Path) -> Iterator[tuple[str, float]]:
 
 def measure(browser: Browser, project: Path, questions: Sequence[str]) -> dict[str, float]:
     first, *others = questions
+    busy = measure_busy()
     with serving(project) as (link, ready):
         page = browser.new_page(viewport={"width": 1400, "height": 900})
         page.goto(link)
@@ -137,12 +140,20 @@ def measure(browser: Browser, project: Path, questions: Sequence[str]) -> dict[s
         page.close()
     columns = zip(("keystroke", "request", "server"), zip(*waits, strict=True), strict=True)
     return {
+        "busy": (busy + measure_busy()) / 2,
         "link": ready,
         "paint": paint,
         "first": answered,
         "loaded": loaded,
         **{f"{name}_{share}": at(times, share) for name, times in columns for share in (50, 95)},
     }
+
+
+def measure_busy() -> float:
+    wall, cpu = time.perf_counter(), time.process_time()
+    while time.process_time() - cpu < 0.5:
+        pass
+    return (time.perf_counter() - wall) / (time.process_time() - cpu)
 
 
 def ask(page: Page, text: str) -> tuple[float, float, float]:

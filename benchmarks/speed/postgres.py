@@ -51,8 +51,9 @@ from aurora.signals.base import Question
 from aurora.signals.bm25_formula import BM25Parameters
 from aurora.signals.server_ranking import Searches, ServerKeywords
 from aurora.stores.base import Store
-from aurora.stores.postgres.ranking_sql import proposals, rank_statement, ranked
+from aurora.stores.postgres.ranking_sql import rank_statement, ranked
 from aurora.stores.postgres.rows import any_of
+from aurora.stores.postgres.selection import select_all
 from aurora.stores.postgres.store import PostgresStore
 from aurora.stores.sqlite.store import SQLiteStore
 from aurora.text import tokenize
@@ -194,7 +195,7 @@ def plans(pair: Pair, question: str) -> dict[str, Any]:
     slot, has_index = store.ranking.vectors_in_use()
     sql, values = rank_statement(
         words,
-        proposals(words)[0].query,
+        select_all(words),
         vector,
         slot=slot,
         by_index=has_index,

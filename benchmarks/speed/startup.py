@@ -47,7 +47,7 @@ QUESTION = ("read", "the", "next", "header", "line")
 AUTHOR = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org", "-c", "commit.gpgsign=false")
 BARE, NUMPY = "python -c pass", 'python -c "import numpy"'
 SEARCH, SEARCH_WITH_SETTINGS = "aur mem search", "aur mem search, config.yml"
-GOALS = (("aur --help", BARE, 4.0), (SEARCH, NUMPY, 3.0), (SEARCH_WITH_SETTINGS, NUMPY, 3.0))
+GOALS = (("aur --help", BARE, 4.0), (SEARCH, NUMPY, 1.5), (SEARCH_WITH_SETTINGS, NUMPY, 1.5))
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future
-from typing import Generic, TypeVar
+from functools import partial
+from typing import Generic, NoReturn, TypeVar
 
 T = TypeVar("T")
 
@@ -17,22 +17,31 @@ class BackgroundTask(Generic[T]):
     """
 
     def __init__(self, work: Callable[[], T]) -> None:
-        self._outcome: Future[T] = Future()
+        self._is_done = threading.Event()
+        self._outcome: Callable[[], T]  # returns the result or raises
         threading.Thread(target=self._run, args=(work,), name="aurora", daemon=True).start()
 
     def _run(self, work: Callable[[], T]) -> None:
         try:
-            self._outcome.set_result(work())
+            value = work()
+            self._outcome = lambda: value
         except BaseException as exc:  # raised again by `result`
-            self._outcome.set_exception(exc)
+            self._outcome = partial(_throw, exc)
+        self._is_done.set()
 
     def result(self, seconds: float | None = None) -> T:
         """Return the result or raise the exception of the work; `TimeoutError` after `seconds`."""
-        return self._outcome.result(seconds)
+        if not self._is_done.wait(seconds):
+            raise TimeoutError
+        return self._outcome()
 
     @property
     def is_done(self) -> bool:
-        return self._outcome.done()
+        return self._is_done.is_set()
+
+
+def _throw(exc: BaseException) -> NoReturn:
+    raise exc
 
 
 class CoalescedCall:

@@ -10,8 +10,9 @@ import shlex
 import signal
 import sys
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 _PROC = Path("/proc")
 _TICKS = 100  # a second, for programs on every Linux
+_LOWEST = 19  # priority, as `nice` counts
+_IDLE_PRIORITY = 0x40  # of Windows
 _M_ARENA_MAX, _M_MMAP_THRESHOLD = -8, -3  # of glibc's malloc.h
 
 
@@ -138,6 +141,35 @@ def leave_to_child() -> bool:
             for stream in range(3):
                 os.dup2(nothing, stream)
         return False
+
+
+def start_in_background(words: Sequence[str]) -> int:
+    """Start a program that goes on when this one ends and its terminal is closed; its number."""
+    import subprocess  # noqa: PLC0415 - most commands start none
+
+    nothing = subprocess.DEVNULL
+    start = partial(subprocess.Popen, words, stdin=nothing, stdout=nothing, stderr=nothing)
+    if sys.platform == "win32":
+        apart = subprocess.DETACHED_PROCESS | subprocess.CREATE_NEW_PROCESS_GROUP
+        process = start(creationflags=apart)
+    else:
+        process = start(start_new_session=True)
+    process.returncode = 0  # or Python would warn that nothing waits for it
+    return process.pid
+
+
+def yield_to_others() -> None:
+    """Give this process the lowest priority."""
+    if sys.platform == "win32":
+        import ctypes  # noqa: PLC0415 - only background work needs it
+
+        kernel = ctypes.windll.kernel32
+        kernel.SetPriorityClass(kernel.GetCurrentProcess(), _IDLE_PRIORITY)
+    else:
+        os.nice(_LOWEST)
+        # Linux weighs sessions before processes, and each terminal is one.
+        with suppress(OSError):
+            Path("/proc/self/autogroup").write_text(str(_LOWEST), encoding="ascii")
 
 
 def is_running(process: int) -> bool:

@@ -217,6 +217,8 @@ def _identifier_tokens(word: str) -> list[str]:
     """`getUserData` → getuserdata, get, user, data. A word of one part gives itself."""
     if len(word) > MAX_TOKEN:
         return []
+    if word.isascii() and word.isalpha() and word.islower():  # most words
+        return [word]
     shape = word.translate(_ASCII_SHAPE) if word.isascii() else "".join(map(_shape, word))
     parts = [word[match.start() : match.end()].casefold() for match in _PART.finditer(shape)]
     whole = word.casefold()

@@ -45,7 +45,10 @@ class Kind(StrEnum):
 
     @property
     def is_prose(self) -> bool:
-        return self in (Kind.REASONING, Kind.KNOWLEDGE)
+        return self in _PROSE
+
+
+_PROSE = (Kind.REASONING, Kind.KNOWLEDGE)
 
 
 class Lines(NamedTuple):
@@ -320,6 +323,7 @@ class Query:
     rerank: Rerank | None = None
     expand: bool | None = None
     here: str = "."  # the folder where paths in the text start
+    suggest: bool = True  # name similar names if no word of the query is known
 
     def __post_init__(self) -> None:
         if self.limit < 1:
@@ -335,7 +339,7 @@ class Note(NamedTuple):
     warning: bool = False
 
 
-READING, EMBEDDING, REEMBEDDING = "Indexing", "Embedding", "Reembedding"  # tasks of an index run
+READING, EMBEDDING = "Indexing", "Embedding"  # tasks of an index run
 
 
 class Progress(NamedTuple):
@@ -346,14 +350,15 @@ class Progress(NamedTuple):
     total: int
 
     @property
+    def share(self) -> str:
+        return f"{self.done:,} of {self.total:,}"
+
+    @property
     def ready_part(self) -> str:
         """The part of a memory that can be found while an index run is here; empty if all can."""
-        share = f"{self.done:,} of {self.total:,}"
         if self.task == READING:
-            return f"{share} files ready" if self.total else "files are being listed"
-        if self.task == REEMBEDDING:  # the vectors before are in use
-            return ""
-        made = f"; {share} vectors made" if self.task == EMBEDDING else ""
+            return f"{self.share} files ready" if self.total else "files are being listed"
+        made = f"; {self.share} vectors made" if self.task == EMBEDDING else ""
         return f"all files ready{made}"
 
 
@@ -403,26 +408,18 @@ class Contribution(NamedTuple):
 
 
 class Fused(NamedTuple):
-    """A chunk after fusion. The values of the contributions sum to the score.
-
-    A number among the parts scales all parts before it. Most candidates are never shown, and their
-    contributions never computed.
-    """
+    """A chunk after fusion. The values of the contributions sum to the score."""
 
     row: int
     score: float
-    parts: tuple[Contribution | float, ...]
+    contributions: tuple[Contribution, ...]
     relevance: float = 1.0  # the confidence that the memory answers the question at all
 
-    @property
-    def contributions(self) -> tuple[Contribution, ...]:
-        scaled: list[Contribution] = []
-        for part in self.parts:
-            if isinstance(part, float):
-                scaled = [each._replace(value=each.value * part) for each in scaled]
-            else:
-                scaled.append(part)
-        return tuple(scaled)
+    def scaled(self, factor: float) -> Fused:
+        """With a score that is so many times as high."""
+        row, score, parts, relevance = self
+        scaled = tuple([part._replace(value=part.value * factor) for part in parts])
+        return Fused(row, score * factor, scaled, relevance)
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,6 +51,7 @@ RUNS: dict[str, Sequence[str]] = {
     "quality/use.py": ("{repo}", "--count=3"),
     "speed/bm25_build.py": ("--chunks=200", "--rounds=1"),
     "speed/bm25_merge.py": ("--chunks=200", "--rounds=1"),
+    "speed/million.py": ("--chunks=300",),
     "speed/branches.py": ("--files=3",),
     "speed/embedding.py": ("--provider=aurora:shallow", "--rounds=1", "--seconds=0.1"),
     "speed/freshness.py": ("--repo={repo}", "--rounds=1"),

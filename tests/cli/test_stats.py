@@ -150,7 +150,7 @@ def test_as_json_there_is_one_object_and_nothing_else(indexed: Shell, backend: s
                   "knowledge": 2},
         "namespaces": {"": 7, "用户": 1},
         "embedder": {"name": "aurora/deep", "dimension": 256,
-                     "fingerprint": f"{WEIGHTS}-1"},
+                     "fingerprint": f"{WEIGHTS}-2"},
         "embedded": 8,
         "name": "project",
         "others": {},

@@ -42,7 +42,7 @@ def large(shell: Shell) -> Shell:
 
 
 def test_progress_is_one_line_that_goes_away(large: Shell) -> None:
-    screen = on_terminal(large, "mem", "index")
+    screen = on_terminal(large, "mem", "index", "--wait")
     bars = [row for row in screen.seen if row]
     assert re.fullmatch(r"Indexing  [━╸╺]+ +\d+/304  [\d,.]+/s  0:\d\d left", bars[0])
     assert "Indexing complete!" in screen.rows

@@ -117,6 +117,7 @@ VALUES: dict[str, st.SearchStrategy[object]] = {
     "search.limit": st.integers(1, 10**5),
     "hooks.budget": st.integers(100, 10**4),
     "mcp.idle_minutes": st.floats(0, 1e6),
+    "mcp.workers": st.integers(0, 64),
     "hooks.sessions": st.booleans(),
     "search.hybrid.weights.bm25": fractions,
     "search.hybrid.weights.semantic": fractions,

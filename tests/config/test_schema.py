@@ -116,6 +116,7 @@ def test_what_takes_time_or_memory_has_a_lower_bound_for_a_project() -> None:
         "indexing.workers": 4,
         "llm.seconds": 30,
         "hooks.budget": 1000,
+        "mcp.workers": 2,
     }
     assert all(CATALOGUE[key].default <= most for key, most in capped.items())  # type: ignore[operator]
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from hypothesis import settings
 from hypothesis import strategies as st
 
+from aurora.fusion.base import Order, Part
 from aurora.types import Fused, Hit, Ranking
 from tests.properties import examples
 
@@ -45,9 +46,20 @@ def rankings_of(memory: Memory, among: Collection[int] | None = None) -> list[Ra
     return [rank(signal, scores, among) for signal, scores in memory.items()]
 
 
-def scores(outcomes: Collection[Fused]) -> dict[int, float]:
+def order_of(outcomes: Collection[Fused]) -> Order:
+    """An order of chunks that have these contributions."""
+    parts = [
+        Part(part.signal, {one.row: part.value}, {one.row: hit}, {hit: part.normalised}.__getitem__)
+        for one in outcomes
+        for part in one.contributions
+        for hit in [Hit(one.row, part.raw, part.rank)]
+    ]
+    return Order(rows_of(outcomes), {one.row: one.score for one in outcomes}, tuple(parts))
+
+
+def scores(outcomes: Iterable[Fused]) -> dict[int, float]:
     return {outcome.row: outcome.score for outcome in outcomes}
 
 
-def rows_of(outcomes: Collection[Fused]) -> list[int]:
+def rows_of(outcomes: Iterable[Fused]) -> list[int]:
     return [outcome.row for outcome in outcomes]

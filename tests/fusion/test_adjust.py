@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import pairwise
+from math import fsum
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aurora.fusion.base import fade, fuse, lead
+from aurora.fusion import base
 from aurora.signals.exact import ASSUMED, FOLDED, HEADED, INSIDE, MENTIONED, SPELT, leads
 from aurora.types import Contribution, Fused, Hit, Ranking
-from tests.fusion.rankings import checked, levels, rows, rows_of, scores
+from tests.fusion.rankings import checked, levels, order_of, rows, rows_of, scores
 
 ONE = Fused(1, 0.75, (Contribution("bm25", 1, 6.0, 0.75, 0.75),))
 TWO = Fused(2, 0.5, (Contribution("bm25", 2, 4.0, 0.5, 0.5),))
@@ -22,14 +24,23 @@ def ranked(signal: str, scores: dict[int, float]) -> Ranking:
     return Ranking(signal, tuple(sorted(hits, key=lambda hit: (-hit.score, hit.row))))
 
 
-def parts_of(values: list[int]) -> list[Contribution]:
+def fade(outcomes: Iterable[Fused], recency: Ranking) -> list[Fused]:
+    return list(base.fade(order_of([*outcomes]), recency))
+
+
+def lead(outcomes: Iterable[Fused], exact: Ranking) -> list[Fused]:
+    return list(base.lead(order_of([*outcomes]), exact))
+
+
+def outcome(row: int, hundredths: list[int]) -> Fused:
     """One contribution of so many hundredths for each number, as a fusion of several would give."""
-    return [Contribution("bm25", 1, value, 1.0, value / 100) for value in values]
+    values = [each / 100 for each in hundredths]
+    return Fused(row, fsum(values), tuple(Contribution("bm25", 1, v, 1.0, v) for v in values))
 
 
 hundredths = st.lists(st.integers(0, 33), min_size=1, max_size=3)
 orders = st.dictionaries(rows, hundredths).map(
-    lambda found: fuse({row: parts_of(values) for row, values in found.items()})
+    lambda found: list(order_of([outcome(*each) for each in found.items()]).best_first())
 )
 
 
@@ -66,7 +77,7 @@ def test_a_definition_leads_even_if_nothing_else_has_found_it() -> None:
 
 
 def test_of_two_definitions_the_closer_name_leads_and_then_the_better_match() -> None:
-    perfect = ONE._replace(score=1.0, parts=(Contribution("bm25", 1, 8.0, 1.0, 1.0),))
+    perfect = ONE._replace(score=1.0, contributions=(Contribution("bm25", 1, 8.0, 1.0, 1.0),))
     for closer, other in ((SPELT, FOLDED), (FOLDED, ASSUMED)):
         assert rows_of(lead([perfect, TWO], ranked("exact", {1: other, 2: closer}))) == [2, 1]
     assert rows_of(lead([TWO, ONE], ranked("exact", {1: SPELT, 2: SPELT}))) == [1, 2]
@@ -79,20 +90,20 @@ def test_a_heading_helps_but_does_not_lead() -> None:
         (2, pytest.approx(0.7 * 0.5 + 0.3)),
         (1, pytest.approx(0.7 * 0.75)),
     ]
-    perfect = ONE._replace(score=1.0, parts=(Contribution("bm25", 1, 8.0, 1.0, 1.0),))
+    perfect = ONE._replace(score=1.0, contributions=(Contribution("bm25", 1, 8.0, 1.0, 1.0),))
     assert rows_of(lead([perfect], ranked("exact", {7: HEADED}))) == [1, 7]
 
 
 @pytest.mark.parametrize("level", [MENTIONED, INSIDE, ASSUMED, FOLDED, SPELT])
 def test_an_identifier_leads_however_well_the_others_match(level: float) -> None:
     """Inside a longer question, and where a chunk only contains it, too."""
-    perfect = ONE._replace(score=1.0, parts=(Contribution("bm25", 1, 8.0, 1.0, 1.0),))
+    perfect = ONE._replace(score=1.0, contributions=(Contribution("bm25", 1, 8.0, 1.0, 1.0),))
     assert rows_of(lead([perfect, TWO], ranked("exact", {7: level}))) == [7, 1, 2]
     assert rows_of(lead([perfect, TWO], ranked("exact", {2: level}))) == [2, 1]
 
 
 def test_each_level_leads_the_next_however_well_that_matches() -> None:
-    perfect = ONE._replace(score=1.0, parts=(Contribution("bm25", 1, 8.0, 1.0, 1.0),))
+    perfect = ONE._replace(score=1.0, contributions=(Contribution("bm25", 1, 8.0, 1.0, 1.0),))
     falling = [SPELT, FOLDED, ASSUMED, INSIDE, MENTIONED, HEADED]
     for closer, other in pairwise(falling):
         assert rows_of(lead([perfect], ranked("exact", {1: other, 7: closer}))) == [7, 1]
@@ -100,7 +111,7 @@ def test_each_level_leads_the_next_however_well_that_matches() -> None:
 
 def test_beside_a_definition_a_heading_stays_behind_however_well_it_matches() -> None:
     """`app.route` is a function's name with a qualifier to guess, and a note's heading."""
-    perfect = ONE._replace(score=1.0, parts=(Contribution("bm25", 1, 8.0, 1.0, 1.0),))
+    perfect = ONE._replace(score=1.0, contributions=(Contribution("bm25", 1, 8.0, 1.0, 1.0),))
     assert rows_of(lead([perfect, TWO], ranked("exact", {1: HEADED, 7: ASSUMED}))) == [7, 1, 2]
     assert rows_of(lead([TWO], ranked("exact", {2: HEADED, 7: ASSUMED}))) == [7, 2]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Iterable
 from math import nextafter
 
 import pytest
@@ -43,7 +44,7 @@ def in_deviations(values: list[float]) -> list[float]:
     return [(value - min(values)) / deviation / 10.0 for value in values]
 
 
-def value(outcomes: list[Fused], row: int, signal: str) -> float:
+def value(outcomes: Iterable[Fused], row: int, signal: str) -> float:
     (outcome,) = [one for one in outcomes if one.row == row]
     return sum(part.value for part in outcome.contributions if part.signal == signal)
 
@@ -112,8 +113,8 @@ def test_one_alone_and_all_alike_have_the_same_score_everywhere() -> None:
 
 
 def test_without_any_ranking_there_is_nothing() -> None:
-    assert Auto()([]) == []
-    assert Auto()([Ranking("bm25", (), 8.0), Ranking("semantic", (), 1.0)]) == []
+    assert Auto()([]).rows == []
+    assert Auto()([Ranking("bm25", (), 8.0), Ranking("semantic", (), 1.0)]).rows == []
 
 
 def test_a_score_is_no_less_for_a_signal_that_has_nothing_on_it() -> None:
@@ -129,7 +130,7 @@ def test_wherever_they_stand_scores_are_in_range_and_sums_of_their_parts(
 ) -> None:
     outcomes = Auto()(rankings_of(memory), around)
     assert set(rows_of(outcomes)) == {row for found in memory.values() for row in found}
-    assert outcomes == sorted(outcomes, key=lambda one: (-one.score, one.row))
+    assert list(outcomes) == sorted(outcomes, key=lambda one: (-one.score, one.row))
     for one in outcomes:
         assert 0.0 <= one.score <= 1.0 + 1e-12
         assert sum(part.value for part in one.contributions) == pytest.approx(one.score, abs=1e-12)
@@ -146,7 +147,7 @@ def test_chunks_that_are_not_measured_by_change_no_score_of_others(
         return  # then all that there are are measured by
     whole = auto(rankings_of(memory), around)
     part = auto(rankings_of(memory, among=around.best | told), around)
-    assert part == [one for one in whole if one.row in around.best | told]
+    assert list(part) == [one for one in whole if one.row in around.best | told]
 
 
 @checked
@@ -274,7 +275,8 @@ def test_a_single_use_among_many_counts_no_more_than_three_deviations(strength: 
 def test_variety_is_that_of_its_rules() -> None:
     found = PLAIN([BM25])
     around = CandidateContext(CODE, dict.fromkeys((1, 2, 3), "a.py"))
-    assert Auto().vary(found, around) == Rules().vary(found, around) != found
+    varied = list(Auto().vary(found, around))
+    assert varied == list(Rules().vary(found, around)) != list(found)
 
 
 # What is told

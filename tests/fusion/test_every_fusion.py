@@ -46,7 +46,7 @@ def test_scores_are_in_range_in_order_and_the_sum_of_their_contributions(
 ) -> None:
     outcomes = fusion(rankings_of(heard(memory, fusion)))
     words = memory.get("bm25", {}) if fusion.name == "staged" else {}  # there, words decide ties
-    assert outcomes == sorted(
+    assert list(outcomes) == sorted(
         outcomes, key=lambda one: (-one.score, -words.get(one.row, 0.0), one.row)
     )
     assert len({one.row for one in outcomes}) == len(outcomes)
@@ -102,8 +102,8 @@ def test_a_filter_neither_reorders_nor_changes_a_score(
 
     def fuse(rankings: Sequence[Ranking]) -> list[Fused]:
         if uses_context(fusion):
-            return fusion(rankings, NO_CONTEXT._replace(best=best))
-        return fusion(rankings)
+            return list(fusion(rankings, NO_CONTEXT._replace(best=best)))
+        return list(fusion(rankings))
 
     outcomes = fuse(rankings_of(memory))
     assert fuse(rankings_of(memory, among=told)) == [one for one in outcomes if one.row in told]

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aurora.fusion.auto import Rules
-from aurora.fusion.base import CandidateContext
+from aurora.fusion.base import CandidateContext, Order
 from aurora.types import Contribution, Fused
-from tests.fusion.rankings import checked, rows_of, scores
+from tests.fusion.rankings import checked, order_of, rows_of, scores
 from tests.fusion.rankings import rows as any_row
 from tests.fusion.test_auto import surroundings
 
@@ -23,17 +23,16 @@ def outcome(row: int, score: float) -> Fused:
     return Fused(row, score, (Contribution("bm25", row, score, score, score),))
 
 
-def found(**by_row: float) -> list[Fused]:
+def found(**by_row: float) -> Order:
     """`found(r1=0.5)`: best first, as a fusion gives them."""
-    outcomes = [outcome(int(name[1:]), score) for name, score in by_row.items()]
-    return sorted(outcomes, key=lambda one: (-one.score, one.row))
+    return order_of([outcome(int(name[1:]), s) for name, s in by_row.items()]).best_first()
 
 
 def around(**known: object) -> CandidateContext:
     return CandidateContext(**{"best": EVERYBODY, "files": {}, "code": EVERYBODY, **known})  # type: ignore[arg-type]
 
 
-def parts(outcomes: list[Fused], signal: str) -> dict[int, float]:
+def parts(outcomes: Order, signal: str) -> dict[int, float]:
     return {
         one.row: part.value
         for one in outcomes
@@ -43,9 +42,7 @@ def parts(outcomes: list[Fused], signal: str) -> dict[int, float]:
 
 
 some = st.dictionaries(any_row, st.integers(0, 20).map(lambda n: n / 20)).map(
-    lambda by_row: sorted(
-        [outcome(row, score) for row, score in by_row.items()], key=lambda o: (-o.score, o.row)
-    )
+    lambda by_row: order_of([outcome(*each) for each in by_row.items()]).best_first()
 )
 
 
@@ -54,7 +51,7 @@ def test_without_any_rule_nothing_changes() -> None:
     there = around(
         files={1: "a", 2: "a"}, aside={1}, elsewhere={2}, beside={1: [[2]], 2: [[1]]}
     )  # fmt: skip
-    assert NONE.apply(outcomes, there) == outcomes
+    assert list(NONE.apply(outcomes, there)) == list(outcomes)
 
 
 @pytest.mark.parametrize("rule", ["aside", "elsewhere", "file", "context", "variety"])
@@ -72,9 +69,7 @@ def test_each_rule_has_an_effect_and_can_be_turned_off(rule: str) -> None:
 
 @checked
 @given(some, surroundings)
-def test_what_a_rule_did_is_a_part_of_the_score(
-    outcomes: list[Fused], there: CandidateContext
-) -> None:
+def test_what_a_rule_did_is_a_part_of_the_score(outcomes: Order, there: CandidateContext) -> None:
     ruled = Rules().apply(outcomes, there)
     assert sorted(rows_of(ruled)) == sorted(rows_of(outcomes))
     for one in ruled:
@@ -85,12 +80,12 @@ def test_what_a_rule_did_is_a_part_of_the_score(
 @checked
 @given(some, surroundings, st.frozensets(any_row))
 def test_rules_are_measured_by_the_best_alone(
-    outcomes: list[Fused], there: CandidateContext, brought: frozenset[int]
+    outcomes: Order, there: CandidateContext, brought: frozenset[int]
 ) -> None:
     """Whatever a filter brings changes nothing for the others."""
     whole = Rules().apply(outcomes, there)
-    part = Rules().apply([o for o in outcomes if o.row in there.best | brought], there)
-    assert part == [one for one in whole if one.row in there.best | brought]
+    part = Rules().apply(order_of([o for o in outcomes if o.row in there.best | brought]), there)
+    assert list(part) == [one for one in whole if one.row in there.best | brought]
 
 
 def test_what_exceeds_1_is_measured_by_the_highest_of_the_best() -> None:
@@ -116,7 +111,7 @@ def test_tests_and_the_like_lose_a_little() -> None:
 @checked
 @given(some, st.frozensets(any_row))
 def test_those_aside_keep_their_order_and_at_least_half(
-    outcomes: list[Fused], aside: frozenset[int]
+    outcomes: Order, aside: frozenset[int]
 ) -> None:
     ruled = replace(NONE, aside=0.1).apply(outcomes, around(aside=aside))
     before = scores(outcomes)
@@ -209,7 +204,7 @@ def test_what_was_asked_for_by_name_is_not_varied() -> None:
         Fused(row, 0.9 - row / 100, (Contribution("exact", 1, 1.0, 1.0, 0.9 - row / 100),))
         for row in (1, 2, 3)
     ]
-    outcomes = [*named, *found(r4=0.8, r5=0.7)]
+    outcomes = order_of([*named, *found(r4=0.8, r5=0.7)])
     homes = {1: "a.py", 2: "a.py", 3: "a.py", 4: "b.py", 5: "a.py"}
     varied = replace(NONE, variety=0.5).vary(outcomes, around(files=homes, named={1, 2, 3}))
     assert rows_of(varied) == [1, 2, 3, 4, 5]
@@ -221,7 +216,7 @@ def test_what_was_asked_for_by_name_is_not_varied() -> None:
     some, st.dictionaries(any_row, st.sampled_from(["", "a.py", "b.py"])), st.frozensets(any_row)
 )
 def test_variety_keeps_the_order_within_a_file(
-    outcomes: list[Fused], homes: dict[int, str], best: frozenset[int]
+    outcomes: Order, homes: dict[int, str], best: frozenset[int]
 ) -> None:
     ruled = replace(NONE, variety=0.9).vary(outcomes, around(files=homes, best=best))
     for home in ("a.py", "b.py"):

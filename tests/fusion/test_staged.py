@@ -100,8 +100,8 @@ def test_fr_10_5_without_a_keyword_hit_meaning_decides_alone() -> None:
 
 def test_with_neither_words_nor_meaning_there_is_nothing() -> None:
     """Use says nothing about a question."""
-    assert Staged()([USE]) == []
-    assert Staged()([]) == []
+    assert Staged()([USE]).rows == []
+    assert Staged()([]).rows == []
 
 
 def test_a_single_candidate_is_the_best_of_all_that_there_are() -> None:

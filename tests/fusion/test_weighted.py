@@ -29,7 +29,7 @@ def brute_force(memory: Memory, weights: dict[str, float], nudge: float = 0.0) -
 
 
 def test_one_signal_alone_keeps_its_order_and_gives_comparable_scores() -> None:
-    assert Weighted()([BM25]) == [
+    assert list(Weighted()([BM25])) == [
         Fused(1, 0.5, (Contribution("bm25", 1, 4.0, 0.5, 0.5),)),
         Fused(2, 0.25, (Contribution("bm25", 2, 2.0, 0.25, 0.25),)),
     ]
@@ -83,7 +83,7 @@ def test_a_signal_without_a_share_is_told_and_counts_nothing() -> None:
 
 @pytest.mark.parametrize("rankings", [[], [Ranking("bm25", (), 0.0)]], ids=["none", "empty"])
 def test_nothing_in_nothing_out(rankings: list[Ranking]) -> None:
-    assert Weighted()(rankings) == []
+    assert Weighted()(rankings).rows == []
 
 
 @checked

@@ -197,25 +197,24 @@ def test_an_identifier_that_no_chunk_has_makes_a_question_less_relevant(filled: 
     assert unknown.relevance < words.relevance < known.relevance
 
 
-def ranked(count: int) -> tuple[list[Fused], dict[str, Ranking]]:
-    fused = [Fused(row, 1.0 / (row + 1), ()) for row in range(count)]
+def ranked(count: int) -> tuple[range, dict[str, Ranking]]:
     hits = tuple(Hit(row, 1.0 / (row + 1), row + 1) for row in range(count))
-    return fused, {"semantic": Ranking("semantic", hits)}
+    return range(count), {"semantic": Ranking("semantic", hits)}
 
 
 def test_places_count_as_evidence_up_to_the_tenth_and_without_what_a_filter_brings_in() -> None:
-    fused, rankings = ranked(14)
+    rows, rankings = ranked(14)
     scores = {"semantic": SparseScores({hit.row: hit.score for hit in rankings["semantic"].hits})}
-    whole = gather(fused, "words", scores, rankings, unfiltered=set(range(14)))
+    whole = gather(rows, "words", scores, rankings, unfiltered=set(range(14)))
     assert [evidence.place for evidence in whole] == [log(min(n, 10)) for n in range(1, 15)]
-    some = gather(fused, "words", scores, rankings, unfiltered={0, 2, 4})
+    some = gather(rows, "words", scores, rankings, unfiltered={0, 2, 4})
     assert [evidence.place for evidence in some[:5]] == [0.0, 0.0, log(2), log(2), log(3)]
 
 
 def test_a_cosine_stands_out_by_no_more_than_the_fit_has_seen() -> None:
-    fused, rankings = ranked(3)
+    rows, rankings = ranked(3)
     scores = {"semantic": SparseScores({hit.row: hit.score for hit in rankings["semantic"].hits})}
-    evidence = gather(fused, "words", scores, rankings, unfiltered={0, 1, 2})
+    evidence = gather(rows, "words", scores, rankings, unfiltered={0, 1, 2})
     assert (evidence[0].meaning, evidence[0].best_meaning) == (0.3, 0.3)
 
 

@@ -7,9 +7,8 @@ from math import fsum
 
 import pytest
 
-from aurora.fusion.base import fuse
 from aurora.retrieval.lesson_places import place_lessons
-from aurora.types import Chunk, Contribution, Criteria, Fused, Hit, Kind, Query, Ranking
+from aurora.types import Chunk, Criteria, Hit, Kind, Query, Ranking
 from tests.builders import make_chunk
 from tests.embedders import WordsProvider
 from tests.retrieval.conftest import Searched
@@ -127,13 +126,10 @@ def rank(signal: str, scores: dict[int, float]) -> Ranking:
     return Ranking(signal, tuple(Hit(row, value, n) for n, (row, value) in enumerate(hits, 1)))
 
 
-def in_places(scores: dict[int, float], lessons: set[int]) -> tuple[list[Fused], frozenset[int]]:
-    """The order of rows with these fused scores and cosines."""
-    parts = {
-        row: (Contribution("semantic", n, value, value, value),)
-        for n, (row, value) in enumerate(scores.items(), 1)
-    }
-    return place_lessons(fuse(parts), lessons, {}, {"semantic": rank("semantic", scores)})
+def in_places(scores: dict[int, float], lessons: set[int]) -> tuple[list[int], frozenset[int]]:
+    """The order of rows with these cosines."""
+    rows = sorted(scores, key=lambda row: -scores[row])
+    return place_lessons(rows, lessons, {}, {"semantic": rank("semantic", scores)})
 
 
 @pytest.mark.parametrize(
@@ -147,8 +143,8 @@ def in_places(scores: dict[int, float], lessons: set[int]) -> tuple[list[Fused],
     ],
 )
 def test_lessons_have_the_last_of_the_first_places(lessons: set[int], order: list[int]) -> None:
-    fused, placed = in_places({n: 1.0 - n / 100 for n in range(5)}, lessons)
-    assert [chunk.row for chunk in fused] == order
+    rows, placed = in_places({n: 1.0 - n / 100 for n in range(5)}, lessons)
+    assert rows == order
     assert placed == set(order[1:3]) & lessons - {1, 2}
 
 

@@ -14,7 +14,6 @@ from aurora import Memory, Places
 from aurora.retrieval.candidates import FALLBACK, NO_PROVIDER
 from aurora.retrieval.config import HybridConfig
 from aurora.signals.base import Question
-from aurora.signals.cosine_scores import Matrix
 from aurora.signals.exact import FulltextSignal
 from aurora.signals.vector_index import VectorIndex
 from aurora.stores.base import Store

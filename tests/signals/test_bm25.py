@@ -13,9 +13,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from aurora.errors import IndexFileError, IndexVersionError
+from aurora.signals import bm25_formula, bm25_top
 from aurora.signals.bm25 import BM25Scorer
 from aurora.signals.bm25_formula import BM25Parameters, Match, sum_sparse
 from aurora.signals.bm25_segment import KeywordSegment
+from aurora.signals.bm25_top import TopScores
 from aurora.signals.dense_scores import all_discounts, best_places, segment_rows, sum_dense
 from aurora.signals.index_file import MemoryArrays
 from aurora.text import EXACT, WORDS, Analysis, chunk_text, tokenize
@@ -305,9 +307,14 @@ def test_best_is_a_stable_sort_cut_short(values: list[float], limit: int) -> Non
     st.lists(st.integers(1, 500), min_size=30, max_size=30),
     st.integers(0, 30),
     st.integers(1, 35),
+    st.integers(1, 35),
 )
 def test_with_and_without_numpy_the_numbers_are_the_same(
-    terms: list[tuple[int, float, dict[int, int]]], lengths: list[int], cut: int, pool: int
+    terms: list[tuple[int, float, dict[int, int]]],
+    lengths: list[int],
+    cut: int,
+    pool: int,
+    counted: int,
 ) -> None:
     """To the last bit: otherwise the second search could order ties unlike the first. The second
     segment has rows before those of the first."""
@@ -331,14 +338,22 @@ def test_with_and_without_numpy_the_numbers_are_the_same(
     matches = [Match("x", asked, idf, 1.0, postings(found)) for asked, idf, found in terms]
     matches.sort(key=len)
     given = {"parameters": BM25Parameters(), "ceiling": 1.0}
-    sparse = sum_sparse(matches, segments, average=30.0, **given)  # type: ignore[arg-type]
     discounts = all_discounts([each.lengths for each in segments], 30.0, BM25Parameters())
     dense = sum_dense(matches, discounts, segment_rows(segments), **given)  # type: ignore[arg-type]
-    everything = sorted(row for part in rows for row in part)
-    among = everything[::3]
-    assert sparse.best(pool) == dense.best(pool)
-    assert sparse.best(pool, among=among) == dense.best(pool, among=among)
-    assert sorted(sparse.hits(everything)) == sorted(dense.hits(everything))
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (bm25_formula, bm25_top):
+            patch.setattr(module, "COUNTED", counted)
+        sparse = sum_sparse(matches, segments, average=30.0, **given)  # type: ignore[arg-type]
+        top = TopScores(matches, discounts, segment_rows(segments), **given)  # type: ignore[arg-type]
+        everything = sorted(row for part in rows for row in part)
+        among = everything[::3]
+        assert top.best(pool) == sparse.best(pool) == dense.best(pool)
+        assert top.best(pool, among=among) == sparse.best(pool, among=among)
+        assert dense.best(pool, among=among) == sparse.best(pool, among=among)
+        assert sorted(top.hits(everything)) == sorted(sparse.hits(everything))
+        assert [hit[:2] for hit in sorted(dense.hits(everything))] == [
+            hit[:2] for hit in sorted(sparse.hits(everything))
+        ]
 
 
 def test_a_term_more_frequent_than_sixteen_bits_hold() -> None:

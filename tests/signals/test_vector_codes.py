@@ -121,7 +121,7 @@ def part(rows: list[int], removed: NDArray[np.int32]) -> Segment:
 def test_vectors_that_are_alike_are_all_equally_near() -> None:
     """More than are compared in full."""
     packed = pack_vector([1.0, *[0.0] * (DIMENSION - 1)])
-    alike = {row: (1, packed) for row in range(1, COUNT)}
+    alike = dict.fromkeys(range(1, COUNT), (1, packed))
     other = pack_vector([0.0, 1.0, *[0.0] * (DIMENSION - 2)])
     answer = Matrix(join_vectors({**alike, COUNT: (1, other)}, OWNER)).compare([1.0] * DIMENSION)
     assert answer.best(10) == [*range(1, 11)]

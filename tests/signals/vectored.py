@@ -8,8 +8,8 @@ from pathlib import Path
 
 from aurora.embeddings.base import EmbeddingProvider
 from aurora.indexing.embedding import embed_missing
-from aurora.signals.base import Question
 from aurora.packing import pack_vector
+from aurora.signals.base import Question
 from aurora.signals.semantic import SemanticSignal
 from aurora.signals.vector_index import VectorIndex, Vectors, join_vectors
 from aurora.stores.base import Embedder

@@ -20,6 +20,7 @@ from aurora.stores.base import (
     Revision,
     RevisionGroup,
     Store,
+    Work,
 )
 from aurora.types import Chunk, ChunkHistory, Criteria, Json, Kind, Lines, Progress, Tracking
 from tests.builders import NOW, hide, make_chunk
@@ -672,6 +673,19 @@ class StoreConformance(
             second.chunks.put_chunks([make_chunk()])  # only indexing is alone
         with second.alone(), pytest.raises(StoreBusyError), first.alone():
             pass
+
+    def test_vectors_are_replaced_by_one_handle_beside_an_index_run(
+        self, open_store: Callable[[], Store]
+    ) -> None:
+        first, second = open_store(), open_store()
+        progress = Progress("Embedding", 64, 1_000)
+        with first.alone(Work.VECTORS) as tell, second.alone():
+            tell(progress)
+            assert second.run_progress(Work.VECTORS) == progress
+            assert second.run_progress() is None
+            with pytest.raises(StoreBusyError, match="replaced"), second.alone(Work.VECTORS):
+                pass
+        assert second.run_progress(Work.VECTORS) is None
 
     def test_every_handle_sees_how_far_the_one_that_indexes_is(
         self, open_store: Callable[[], Store]

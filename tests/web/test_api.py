@@ -14,9 +14,12 @@ from typing import Any
 import httpx2
 import pytest
 
+from aurora import Memory, Places, Settings
+from aurora.config.schema import UiSettings
 from aurora.web.api import TABLE
+from aurora.web.file_text import editor_link
 from tests.cli.conftest import Shell
-from tests.web.conftest import Site
+from tests.web.conftest import PATIENCE, Site, serve
 from tests.web.shop import HOSTILE
 
 REVOKE = "src/auth.py:revoke_session"
@@ -28,7 +31,9 @@ class Client:
     def __init__(self, site: Site) -> None:
         headers = {"Origin": site.address}
         cookies = dict([site.cookie])
-        self.http = httpx2.Client(base_url=site.address, headers=headers, cookies=cookies)
+        self.http = httpx2.Client(
+            base_url=site.address, headers=headers, cookies=cookies, timeout=PATIENCE / 1000
+        )
 
     def get(self, path: str, **params: Any) -> Any:
         answer = self.http.get(path, params=params)
@@ -60,7 +65,7 @@ def read(text: str) -> Any:
 def test_a_search_is_that_of_the_command_line(api: Client, shop: Shell) -> None:
     query = "type:function check a password"
     answer = api.get("/api/search", q=query, limit=3)
-    command = printed(shop, "mem", "search", query, "--limit", "3", "--context", "1")
+    command = printed(shop, "mem", "search", query, "--limit", "3", "--context", "2")
 
     extra = {name: answer.pop(name) for name in ("parsed", "facets", "generation", "milliseconds")}
     confidences = [row.pop("confidence") for row in answer["results"]]
@@ -103,6 +108,27 @@ def test_a_file_has_its_lines_with_the_classes_of_their_words(api: Client, shop:
     assert re.fullmatch(r"vscode://file/.*/shop/src/auth\.py:9", file["editor_link"])
     part = api.get("/api/file", **{"id": REVOKE, "from": 4, "to": 5})
     assert (part["first"], part["lines"]) == (4, file["lines"][3:5])
+
+
+@pytest.mark.parametrize(
+    ("pattern", "link"),
+    [
+        ("cursor://file{path}:{line}", "cursor://file/"),
+        ("javascript:alert('{path}')", "vscode://file/"),
+        (" javascript:alert('{path}')", "vscode://file/"),
+        ("java\tscript:alert('{path}')", "vscode://file/"),
+        ("https://evil.example{path}", "vscode://file/"),
+        ("never", "vscode://file/"),
+    ],
+)
+def test_the_editor_is_chosen_by_the_settings_and_is_no_script(
+    shop: Shell, pattern: str, link: str
+) -> None:
+    settings = Settings(ui=UiSettings(links=pattern))
+    with Memory(Places(shop.home, shop.cwd), settings) as memory:
+        address = editor_link(memory, memory.get(REVOKE))
+    assert address is not None
+    assert address.startswith(link)
 
 
 def test_a_long_line_is_cut(api: Client) -> None:
@@ -262,8 +288,6 @@ def test_every_route_is_described(api: Client) -> None:
 
 def test_a_folder_without_a_memory(tmp_path: Path) -> None:
     """The page opens, and says what to do."""
-    from tests.web.conftest import serve
-
     folder = tmp_path / "empty"
     folder.mkdir()
     with serve(Shell(folder, tmp_path / ".aurora")) as site:

@@ -27,14 +27,17 @@ def page(browser: Browser) -> Iterator[Page]:
 
 def test_a_search_as_a_file(shop: Shell, page: Page, tmp_path: Path) -> None:
     file = tmp_path / "search.html"
-    shop.ok("ui", "--export", str(file), "heading with markup")
+    shop.ok("ui", "--export", str(file), f"heading with markup {'that is long ' * 5}")
     page.goto(file.as_uri())
     rows = page.get_by_role("list", name="Results").get_by_role("link")
     rows.filter(has_text="heading with markup").first.click()
     pane = page.get_by_role("article")
     expect(pane).to_contain_text(f"A heading with markup: {HOSTILE}")
+    expect(pane).not_to_contain_text("does not hold")
     expect(page.locator("[onerror]")).to_have_count(0)
     assert serious(page) == []
+    page.set_viewport_size({"width": 360, "height": 700})
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
     page.keyboard.press("Escape")
     expect(pane).to_have_count(0)
     assert str(shop.cwd) not in file.read_text(encoding="utf-8")

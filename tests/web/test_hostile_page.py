@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote, urlencode
@@ -35,6 +36,8 @@ def zebra(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     shell.ok("index", "--quick")
     shell.ok("mem", "learn", f"zebra lesson {IMAGE} {SCRIPT}")
     shell.ok("mem", "add", "--document-type", IMAGE, str(root / "code/docs/zebra.md"))
+    (root / "long.txt").write_text("zebra " + "<b>" * 30_000)
+    shell.ok("mem", "add", str(root / "long.txt"))
     with serve(shell) as site:
         yield site
 
@@ -65,6 +68,16 @@ def test_a_search_and_all_its_results(open_page: Open, zebra: Site) -> None:
 )
 def test_a_view_shows_markup_as_text(open_page: Open, zebra: Site, path: str) -> None:
     expect_only_text(open_page(path, at=zebra))
+
+
+def test_a_document_in_a_long_line_is_cut(open_page: Open, zebra: Site) -> None:
+    page = open_page("/lessons", at=zebra)
+    expect(page.get_by_text(re.compile(r"8\d,\d{3} more characters"))).to_be_visible()
+    rows = page.request.get(f"{zebra.address}/api/search?q=zebra&facets=0").json()["results"]
+    id_ = next(row["id"] for row in rows if row["name"] == "long.txt")
+    page.goto(f"{zebra.address}/?{urlencode({'q': 'zebra', 'id': id_})}")
+    expect(page.locator(".result .plain")).to_contain_text("<b><b>")
+    assert page.evaluate("document.body.innerText.length") < 50_000
 
 
 def test_an_exported_file(zebra: Site, tmp_path: Path) -> None:

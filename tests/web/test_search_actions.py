@@ -159,11 +159,41 @@ def test_a_line_of_a_megabyte_is_cut_and_said(open_page: Open) -> None:
     assert page.evaluate("document.body.innerText.length") < 100_000
 
 
-def test_similar_names_are_offered_where_nothing_is_found(open_page: Open) -> None:
-    page = open_page("/?q=charge_custmer_zzz+lang%3Apython")
-    expect(page.get_by_role("region", name="Results")).to_contain_text(
-        re.compile("Nothing was found|charge_customer")
-    )
+def test_where_nothing_is_found_the_nearest_row_can_be_opened(open_page: Open) -> None:
+    page = open_page("/?q=kubernetes+cluster+lang%3Atypescript")
+    results = page.get_by_role("region", name="Results")
+    expect(results).to_contain_text("Nothing was found")
+    expect(page.get_by_role("complementary", name="Narrow the results")).to_have_count(0)
+    results.get_by_role("link").click()
+    expect(page.get_by_role("article")).to_contain_text("addToCart")
+
+
+def test_similar_names_follow_the_rows(open_page: Open) -> None:
+    page = open_page("/?q=charge_custmer")
+    expect(
+        page.get_by_text(re.compile("(Did you mean|Similar names).*charge_customer"))
+    ).to_be_visible()
+
+
+def test_a_row_shows_three_lines(open_page: Open) -> None:
+    page = open_page("/?q=retry_payment")
+    lines = rows(page).filter(has_text="retry_payment").first.locator(".snippet .text")
+    expect(lines).to_have_count(3)
+    expect(lines.first).to_contain_text("def retry_payment")
+
+
+def test_a_commit_of_the_strip_is_named_under_the_mouse(open_page: Open) -> None:
+    page = open_page("/?q=charge&id=src%2Fbilling.py%3Acharge_customer&memory=shop")
+    past = page.get_by_role("region", name="History of these lines")
+    strip = past.get_by_role("img")
+    box = strip.bounding_box()
+    assert box is not None
+    strip.hover(position={"x": 3, "y": 4})
+    expect(past.locator("figcaption")).to_contain_text("A shop")
+    strip.hover(position={"x": box["width"] - 3, "y": 4})
+    expect(past.locator("figcaption")).to_contain_text("Charge five times")
+    strip.hover(position={"x": 3, "y": box["height"] - 4})
+    expect(past.locator("figcaption")).to_contain_text("opened")
 
 
 def test_a_refusal_says_what_to_do(open_page: Open) -> None:

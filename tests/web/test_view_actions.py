@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -99,6 +100,34 @@ def test_lessons_are_chosen_by_their_state(open_page: Open, site: Site) -> None:
     expect(page).to_have_url(f"{site.address}/lessons?state=failed")
     expect(page.get_by_role("list", name="Lessons").get_by_role("listitem")).to_have_count(1)
     expect(page.get_by_text("prices in floats")).to_be_visible()
+
+
+def test_a_decision_is_learned_with_a_title(open_page: Open) -> None:
+    page = open_page("/lessons")
+    page.get_by_role("button", name="Learn").click()
+    page.get_by_role("combobox", name="Kind").select_option("decision")
+    expect(page.get_by_role("spinbutton")).to_have_count(0)
+    page.get_by_role("textbox", name="Title").fill("Vouchers")
+    page.get_by_role("textbox", name="Text").fill("They end after a year.")
+    page.get_by_role("dialog").get_by_role("button", name="Learn").click()
+    entry = page.get_by_role("list", name="Lessons").get_by_role("listitem").first
+    expect(entry).to_contain_text("They end after a year.")
+    expect(entry.get_by_role("heading", name="Vouchers")).to_be_visible()
+    expect(entry).to_contain_text("decision")
+
+
+def test_a_long_text_is_listed_in_part_and_edited_whole(open_page: Open, site: Site) -> None:
+    site.shell.ok("mem", "learn", "parcels " + "are weighed twice " * 150 + "at the gate")
+    page = open_page("/lessons")
+    entry = page.get_by_role("listitem").filter(has_text="parcels are weighed")
+    expect(entry).to_contain_text("more characters")
+    expect(entry).not_to_contain_text("at the gate")
+    entry.get_by_role("button", name="Edit").click()
+    text = page.get_by_role("textbox", name="Text")
+    expect(text).to_have_value(re.compile("^parcels .* at the gate$"))
+    text.fill("parcels are weighed once")
+    page.get_by_role("button", name="Replace", exact=True).click()
+    expect(page.get_by_text("parcels are weighed once")).to_be_visible()
 
 
 def test_read_only_offers_no_change(shop: Shell, open_page: Open) -> None:

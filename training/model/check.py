@@ -24,11 +24,13 @@ from numpy.typing import NDArray
 from torch.nn.functional import normalize
 
 from aurora.embeddings.aurora.model import (
+    READ,
     NumpyLayers,
     OnnxLayers,
     Run,
     deep_sums,
     shallow_sums,
+    window_sums,
 )
 from aurora.embeddings.aurora.provider import AuroraProvider
 from aurora.embeddings.aurora.tokens import PIECES, Tokenizer, read_tokenizer
@@ -49,8 +51,16 @@ Embed = Callable[[Sequence[str], int], Floats]  # texts of side 0 (asked) or 1 (
 
 
 def embed_by_torch(student: Student, words: Tokenizer, texts: Sequence[str]) -> Vectors:
-    """All windows of each text, the shortest first; rows of length 1."""
-    cut = make_ragged([words.encode(text) for text in texts], np.int64)
+    """What the package makes of each text; rows of length 1."""
+    pieces = [words.encode(text) for text in texts]
+    shallow = _sum_windows(student, pieces).shallow
+    layered = _sum_windows(student, [text[:READ] for text in pieces]).deep
+    return Vectors(normalize(shallow, dim=1), normalize(shallow + layered, dim=1))
+
+
+def _sum_windows(student: Student, texts: Sequence[Sequence[int]]) -> Vectors:
+    """The sums of all windows of each text, the shortest first."""
+    cut = make_ragged(texts, np.int64)
     share = np.concatenate([_shares(cut[row]) for row in range(len(cut))])
     windows = [
         (row, start, min(start + WINDOW, int(cut.ends[row + 1])))
@@ -71,8 +81,7 @@ def embed_by_torch(student: Student, words: Tokenizer, texts: Sequence[str]) -> 
         rows = torch.tensor([row for row, _, _ in some])
         for total, part in zip(sums, made, strict=True):
             total.index_add_(0, rows, part)
-    shallow, layered = sums
-    return Vectors(normalize(shallow, dim=1), normalize(shallow + layered, dim=1))  # as deep.py
+    return Vectors(*sums)
 
 
 def _shares(pieces: NDArray[np.generic]) -> Floats:
@@ -169,10 +178,10 @@ def compare(model: Path, exported: Path) -> None:
 def _graph(exported: Path) -> Run:
     graph = OnnxLayers(exported / GRAPH, threads=1)
 
-    def run(rows: Floats, lengths: Sequence[int]) -> Floats:
+    def run(rows: Floats, lengths: Sequence[int], amounts: Floats) -> Floats:
         found = graph(rows, lengths)
         assert found is not None, "onnxruntime is needed to compare with"
-        return found
+        return window_sums(found, lengths, amounts)
 
     return run
 

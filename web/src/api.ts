@@ -74,7 +74,7 @@ interface Place {
 
 export const api = {
   start: (signal?: AbortSignal) => get<Start>("/api/start", {}, signal),
-  /** With `facets: 0` it is several times quicker and has no facets. */
+  /** With `facets: 0` it is several times quicker and has neither facets nor similar names. */
   search: (query: { q: string; limit?: number; memory?: string | undefined; facets?: 0 | 1 }, signal?: AbortSignal) =>
     get<SearchAnswer>("/api/search", query, signal),
   /** Counts as a use, but for `use` 0. */
@@ -90,7 +90,7 @@ export const api = {
     get<{ sessions: Session[]; more: boolean }>("/api/sessions", query, signal),
   session: (id: string, signal?: AbortSignal) =>
     get<FullSession>(`/api/sessions/${encodeURIComponent(id)}`, {}, signal),
-  lessons: (state?: string, signal?: AbortSignal) => get<{ lessons: Lesson[] }>("/api/lessons", { state }, signal),
+  lessons: (state?: string, signal?: AbortSignal) => get<{ lessons: Lesson[]; more: boolean }>("/api/lessons", { state }, signal),
   lessonHistory: (id: string, signal?: AbortSignal) => get<LessonHistory>("/api/lessons/history", { id }, signal),
   learn: (lesson: NewLesson) => post<{ id: string; outcome: string; similar: Json[] }>("/api/learn", lesson),
   replace: (lesson: { id: string; text: string; title?: string }) =>

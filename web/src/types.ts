@@ -209,6 +209,8 @@ export interface Lesson {
   replaced_by: string | null;
   memory: string;
   kind: string;
+  /** Characters that `text` leaves out. */
+  cut: number;
 }
 
 /** `aur mem history --json`. */
@@ -230,6 +232,7 @@ export interface LessonHistory {
 export interface NewLesson {
   text: string;
   title?: string;
+  kind?: string;
   score?: number;
   private?: boolean;
   files?: string[];

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import click
 
+from aurora.cli.improving import WAIT, leaves_work, start_improving
 from aurora.cli.paths import shown_place, shown_problem
 from aurora.cli.session import end_in_part, ended_by_signals, find_places, open_memory, tell
 from aurora.config.places import Places
@@ -64,7 +65,8 @@ def _targets(paths: tuple[Path, ...]) -> tuple[Path, ...]:
 Examples:
   aur mem index           everything here
   aur mem index src docs  only these
-  aur mem index --quick   search at once; the next run makes the better vectors
+  aur mem index --wait    end when the better vectors are made, too
+  aur mem index --quick   leave the better vectors to the next run
   aur mem index --no-git  without the commits behind each chunk
   aur mem index --force   every file again, and all of git's history
 \b
@@ -75,19 +77,28 @@ files, binaries, links, very large files and files that look like secrets."""
 @_PATHS
 @_NO_GIT
 @click.option("--force", is_flag=True, help="Read every file, also those that look unchanged.")
-@click.option("--quick", is_flag=True, help="End when everything can be found, by quick vectors.")
-def index(paths: tuple[Path, ...], *, no_git: bool, force: bool, quick: bool) -> None:
+@click.option("--quick", is_flag=True, help="Leave better vectors to the next run.")
+@WAIT
+def index(
+    paths: tuple[Path, ...], *, no_git: bool, force: bool, quick: bool, wait: bool | None
+) -> None:
     """Read files and folders into the memory (default: the working directory).
 
     Inside a git repository the first run starts a memory for the project; elsewhere your own memory
     is used. Your conversation logs are read, too.
+
+    Of many new chunks, quick vectors are made first. On a terminal the command ends when
+    everything can be found; the better vectors follow in the background.
 
     Exits with 0 on success, with 1 when some files could not be read, and with 2 when the run
     failed.
     """
     targets = _targets(paths)
     with open_memory(places_for_index()) as memory:
-        report = index_into(memory, targets, git=not no_git, force=force, quick=quick)
+        later = not quick and leaves_work(wait=wait)
+        report = index_into(memory, targets, git=not no_git, force=force, quick=quick or later)
+        if later:
+            start_improving(memory)
     if report.is_partial:
         end_in_part()
 

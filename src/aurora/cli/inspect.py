@@ -228,7 +228,15 @@ def _facts(stats: Stats, root: Path | None) -> dict[str, str]:
             embedded=stats.embedded,
             chunks=sum(stats.chunks.values()),
         ),
+        **({"  better ones": _improvement(stats)} if stats.is_improvable else {}),
     }
+
+
+def _improvement(stats: Stats) -> str:
+    """How far the better vectors are."""
+    if run := stats.improving:
+        return f"{run.share} made in the background" if run.total else "being made"
+    return "not made yet; `aur mem index` makes them"
 
 
 def _freshness(stats: Stats) -> str:

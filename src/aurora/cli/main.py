@@ -113,6 +113,7 @@ mem = LazyGroup(
         "export": ("export:export", "Write the whole memory to a file or a pipe."),
         "import": ("export:import_", "Import what another memory exported."),
         "copy": ("export:copy", "Copy a memory to or from a server or a file."),
+        "improve": ("improving:improve", "Make the better vectors that were left to later."),
         "reembed": ("index:reembed", "Rebuild the vectors with another model."),
         "stats": ("inspect:stats", "Show what the memory holds."),
         "repair": ("inspect:repair", "Repair a damaged memory."),

@@ -134,13 +134,12 @@ def mcp(
     token = own_token(file) if is_own else token
     settings = HttpSettings(token=token, no_token=no_token, **listening)
     lifetime = Lifetime(idle_minutes=0 if settings.is_for_others else idle_minutes)
-    server = create_server(pool, one_client=False, lifetime=lifetime)
     socket = listen_at(settings.host, settings.port)
     tell(Note(f"Serving {', '.join(pool.names)} at {address_of(settings, socket)}"))
     if is_own:
         tell(Note(f"Clients need the token in {shown(file)}: set {TOKEN} to it for them"))
     with ended_by_signals(), _answering_hooks(pool, lifetime):
-        serve(server, settings, socket, reason_to_end=lifetime.reason_to_end)
+        serve(pool, settings, socket, lifetime)
     if reason := lifetime.reason_to_end():
         tell(Note(reason))
 

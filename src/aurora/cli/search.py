@@ -257,6 +257,7 @@ def _open_searchable() -> Memory:
     memory = open_memory()
     if memory.layers() or not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
         return memory  # without a terminal, the search itself reports the missing memory
+    from aurora.cli.improving import start_improving
     from aurora.cli.index import index_into, places_for_index
 
     click.echo(f"There is no memory yet at {shown_place(memory.name, memory.root)}", err=True)
@@ -264,7 +265,8 @@ def _open_searchable() -> Memory:
         return memory
     memory.close()
     memory = open_memory(places_for_index())
-    index_into(memory, [Path()], talk=True)
+    index_into(memory, [Path()], quick=True, talk=True)
+    start_improving(memory)
     return memory
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from aurora.cli.completers import complete_files, completer, starting
+from aurora.cli.improving import WAIT, leaves_work, start_improving
 from aurora.cli.index import finishing
 from aurora.cli.session import confirm, end_in_part, open_memory, tell
 from aurora.cli.terminal import print_json, print_stored, print_text
@@ -92,7 +93,8 @@ added. Secrets are redacted before anything is stored. No server gets sessions."
     "--project", "projects", multiple=True, metavar="FOLDER",
     help="Only sessions that began in this folder; may be repeated. By default, all.",
 )  # fmt: skip
-@click.option("--quick", is_flag=True, help="End when everything can be found, by quick vectors.")
+@click.option("--quick", is_flag=True, help="Leave better vectors to the next run.")
+@WAIT
 @click.option("--json", "as_json", is_flag=True, help=_AS_JSON)
 def import_(
     files: tuple[Path, ...],
@@ -101,6 +103,7 @@ def import_(
     projects: tuple[str, ...],
     *,
     quick: bool,
+    wait: bool | None,
     as_json: bool,
 ) -> None:
     """Keep the sessions of agents in your own memory, also after the agents delete their files.
@@ -121,7 +124,14 @@ def import_(
             ]
         else:
             moment = _read_since(since) if since else None
-            reports = [memory.sessions.import_(agents, since=moment, projects=folders, quick=quick)]
+            later = not quick and leaves_work(wait=wait)
+            reports = [
+                memory.sessions.import_(
+                    agents, since=moment, projects=folders, quick=quick or later
+                )
+            ]
+            if later:
+                start_improving(memory)
     report = SessionsReport.total(reports)
     _print_report(report, as_json=as_json)
     if report.is_partial:

@@ -245,6 +245,7 @@ class HooksSettings(NamedTuple):
 
 class McpSettings(NamedTuple):
     idle_minutes: float = 60.0
+    workers: int = 2
 
 
 class UiSettings(NamedTuple):
@@ -421,6 +422,10 @@ _SETTINGS = (
     Setting("mcp.idle_minutes", number(minimum=0.0, sane=1e6),
             "`aur mcp` ends when no client has asked for so many minutes; 0 is never. A server "
             "for others (`--http` with `--host`, `--allow-host` or `--trusted-proxy`) runs on."),
+    Setting("mcp.workers", integer(minimum=0, maximum=64),
+            "The most processes that answer searches of `aur mcp --http` when clients ask at the "
+            "same time, never more than processors; 0 is none. On PostgreSQL there are none.",
+            unapproved_most=2),
     Setting("ui.shown_search_format_notice", flag,
             "True once the notice about the output format was shown."),
     Setting("ui.default_search_format", choice("enhanced", "legacy"),

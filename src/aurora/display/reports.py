@@ -274,6 +274,8 @@ _LINES: tuple[tuple[str, str, Callable[[Mapping[str, Any]], str]], ...] = (
      lambda facts: "encrypted (TLS)" if facts["encrypted"] else "not encrypted"),
     ("Pages", "checksums", _checksums),
     ("pgvector", "pgvector", lambda facts: str(facts["pgvector"] or "not there")),
+    ("pg_trgm", "pg_trgm",
+     lambda facts: str(facts["pg_trgm"] or "not there: a part of a word is compared with all words")),
     ("Schema", "schema_version", _schema),
     ("Chunks", "chunks", lambda facts: f"{facts['chunks']:,}"),
     ("Vectors", "vectors", lambda facts: f"{facts['vectors']:,}"),

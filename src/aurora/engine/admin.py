@@ -39,7 +39,7 @@ from aurora.indexing.turns import write_turn
 from aurora.llm.cache import AnswerCache
 from aurora.retrieval.retriever import HybridRetriever
 from aurora.sources.reading import Skipped
-from aurora.stores.base import Checkout, Embedder, Reclaimed, Store
+from aurora.stores.base import Checkout, Embedder, Reclaimed, Store, Work
 from aurora.types import Chunk, Listener, Note, Progress, ignore_events
 
 if TYPE_CHECKING:
@@ -144,6 +144,16 @@ class MemoryAdmin:
     def run_progress(self) -> Progress | None:
         """The progress of the index run that is at work, in any process; None without one."""
         return self._opened.run_progress()
+
+    @property
+    def improving(self) -> Progress | None:
+        """The progress of the process that replaces the vectors by better ones."""
+        return self._opened.run_progress(Work.VECTORS)
+
+    @property
+    def is_improvable(self) -> bool:
+        """Whether better vectors are still to be made."""
+        return self._opened.is_improvable
 
     # Checks and repair
 

@@ -314,8 +314,8 @@ class AgentSessions:
             memories = self._read_memories(store, agents, redactor, run.counts)
             vectors = self._writer.vectors
             embedded = embed_all(store, vectors.embedder(), vectors, hear)
-        better = () if quick else vectors.improve()
-        return _report(agents, run.counts, memories, embedded, better)
+        better = Embedded() if quick else vectors.improve()
+        return _report(agents, run.counts, memories, embedded, better.warnings)
 
     def _has_news(self, store: Store, found: Sequence[Found]) -> bool:
         counts = Counts()

@@ -21,6 +21,7 @@ from aurora.errors import EmbedderMismatchError, EmbeddingError
 from aurora.stores.base import Embedder
 
 _NONE = "none"
+OWN_MODELS = "aurora/"  # how the names of Aurora's own models begin
 
 
 class Embedders:
@@ -62,6 +63,18 @@ class Embedders:
         if self._given is not None or model or provider not in OURS or not OURS[provider].quick:
             return None
         return self._make(provider, OURS[provider].quick)
+
+    def is_quick(self, owner: Embedder | None) -> bool:
+        """Whether the quick provider made a memory's vectors."""
+        quick = self.quick()
+        return quick is not None and owner is not None and owner.name == quick.name
+
+    def is_earlier(self, owner: Embedder | None) -> bool:
+        """Whether an earlier version of the chosen provider, one of Aurora's own, made them."""
+        if self.are_off or owner is None or not owner.name.startswith(OWN_MODELS):
+            return False
+        chosen = self.chosen()
+        return owner.name == chosen.name and owner.fingerprint != chosen.fingerprint
 
     def of(self, owner: Embedder) -> EmbeddingProvider:
         """The provider that made a memory's vectors."""

@@ -67,9 +67,9 @@ _SPARE = 256 << 20  # bytes that should stay free, beside the size of the memory
 _READ_BY_OTHERS = stat.S_IRGRP | stat.S_IROTH
 _ENTERED_BY_OTHERS = stat.S_IXGRP | stat.S_IXOTH
 _OWN_FILES = (
-    ".gitignore", "config.yml", "indexes", "run", "logs", "cache", "models", "given", "approved.json",
-    "memories.json", "memories.json.lock", "installed.json", "installed.lock", "workspace.json",
-    "checkouts.json", "*.json.*.tmp", "config.yml.*.tmp", ".DS_Store",
+    ".gitignore", "config.yml", "config.yml.*.tmp", "indexes", "run", "logs", "cache", "models",
+    "given", "approved.json", "memories.json", "memories.json.lock", "installed.json",
+    "installed.lock", "workspace.json", "checkouts.json", "*.json.*.tmp", ".DS_Store",
 )  # fmt: skip
 _OWN_INDEXES = (
     "llm", "bm25.idx", "vectors.idx", "points.idx", "*.idx.*.seg", "*.idx.*.tmp", "segments.lock",
@@ -349,7 +349,11 @@ def _judge_index(name: str, check: IndexCheck, hint: str) -> Line:
 def check_vectors(subject: MemoryCheck) -> Iterator[Line]:
     admin = subject.memory.admin
     owner, chosen = admin.vectors_of(), admin.chosen_embedder()
-    if owner is not None and chosen and owner.name != chosen:
+    if run := admin.improving:
+        yield Level.OK, f"Better vectors: {run.share} made in the background", ""
+    elif admin.is_improvable:
+        yield Level.NOTE, "Better vectors are still to be made", "`aur mem index` makes them"
+    elif owner is not None and chosen and owner.name != chosen:
         text = f"The vectors are of {owner.name}, not of {chosen}, which the settings choose"
         yield Level.NOTE, text, "`aur mem reembed` makes them again"
 

@@ -21,7 +21,7 @@ from aurora.engine.remarks import with_remarks, with_sessions
 from aurora.errors import AuroraError, ChunkNotFoundError, NoMemoryError, QueryError, StoreError
 from aurora.quick_classes import dataclass, replace
 from aurora.retrieval.lookup import find_chunk
-from aurora.stores.base import Embedder
+from aurora.stores.base import Embedder, Work
 from aurora.types import (
     AT_START,
     PRIVATE,
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from aurora.engine.trail import Trail
     from aurora.engine.writing import MemoryWriter
     from aurora.indexing.documents import Added, Learned
+    from aurora.indexing.embedding import Embedded
     from aurora.indexing.export_format import ExportCounts
     from aurora.indexing.freshness import Refresh
     from aurora.indexing.import_export import Writer
@@ -85,6 +86,8 @@ class Stats:
     embedded: int  # chunks with a vector
     changed: int | None = None  # indexed files that changed since; None if that is not known
     run: Progress | None = None  # of the index run that is at work, in any process
+    improving: Progress | None = None  # of the process that replaces the vectors by better ones
+    is_improvable: bool = False  # there are better vectors, which `improve` makes
 
     def as_record(self) -> dict[str, Json]:
         """The object that docs/reference/json.md documents."""
@@ -113,6 +116,8 @@ class Stats:
                 "fingerprint": embedder.fingerprint,
             },
             "embedded": self.embedded,
+            "improving": {**self.improving._asdict()} if self.improving else None,
+            "improvable": self.is_improvable,
         }
 
 
@@ -321,6 +326,24 @@ class Memory:
             self._opened.warn(f"The conversation logs were not read: {exc.in_one_line}")
         return index(logs=logs, reads_logs=None if logs is None else False)
 
+    @property
+    def is_improvable(self) -> bool:
+        """Whether better vectors are still to be made, here or in the person's memory."""
+        return any(memory._opened.is_improvable for memory in self._own())
+
+    def improve(self, *, waits: bool = True) -> list[Embedded]:
+        """Make the better vectors that `quick` runs left to later, here and in the person's memory.
+
+        Searches and index runs go on meanwhile. Another process that makes them is waited for, or
+        without `waits` raises `StoreBusyError`.
+        """
+        memories = self._own() or [self]  # which says that it does not exist
+        return [memory._writer.vectors.improve(waits=waits) for memory in memories]
+
+    def _own(self) -> list[Memory]:
+        """This memory and the person's, if they exist."""
+        return [memory for memory in (self, self.personal) if memory and memory.exists]
+
     def watch(
         self,
         *targets: Path | str,
@@ -351,6 +374,7 @@ class Memory:
         rerank: str | None = None,
         expand: bool | None = None,
         here: str = ".",
+        suggest: bool = True,
         workspace: bool = False,
         memories: Sequence[str] = (),
     ) -> SearchResults:
@@ -360,6 +384,7 @@ class Memory:
         repositories of the user's workspace, or only the `memories` of these names. Results of
         another repository have absolute paths. What is not given is what the settings say.
         `path:./…` in the text starts at the folder `here`, which is the memory's root by default.
+        Without `suggest`, no similar names are looked for where the words are unknown.
         """
         query = Query(
             text,
@@ -371,6 +396,7 @@ class Memory:
             read_choice(Rerank, rerank, "reranker"),
             expand,
             here,
+            suggest,
         )
         asked = self._named(memories) if memories else self.layers(workspace=workspace)
         missing = [] if memories or not workspace else self._warn_of_missing()
@@ -657,7 +683,13 @@ class Memory:
         """Counts, sizes, the state of the index and the embedder."""
         changed = self._refresher.count_changes()
         numbers = self._opened.read(self._count)[0]
-        return replace(numbers, changed=changed, run=self._opened.run_progress())
+        return replace(
+            numbers,
+            changed=changed,
+            run=self._opened.run_progress(),
+            improving=self._opened.run_progress(Work.VECTORS),
+            is_improvable=self._opened.is_improvable,
+        )
 
     def _count(self) -> Stats:
         opened, path, index_path = self._opened, self._opened.location.path, self._opened.index_path

@@ -34,8 +34,7 @@ from aurora.errors import (
 )
 from aurora.files import require_own
 from aurora.quick_classes import replace
-from aurora.stores.base import Checkout, Store
-from aurora.stores.vector_cache import VectorCache
+from aurora.stores.base import Checkout, Store, Work
 from aurora.types import Listener, Mode, Note, Progress, Rerank
 
 if TYPE_CHECKING:
@@ -214,9 +213,9 @@ class OpenedMemory:
         return self.places.home / CACHE / "history"
 
     @property
-    def vector_cache(self) -> VectorCache:
-        """Vectors by content: all memories of the user share them."""
-        return VectorCache(self.places.home / CACHE / "vectors")
+    def vector_folder(self) -> Path:
+        """The folder of vectors, by content: all memories of the user share them."""
+        return self.places.home / CACHE / "vectors"
 
     @property
     def index_path(self) -> Path | None:
@@ -447,10 +446,16 @@ class OpenedMemory:
         with self._lock:
             return self._embedders(self.settings.embedding)
 
-    def run_progress(self) -> Progress | None:
-        """The progress of the index run that is at work, in any process; None without one."""
+    @property
+    def is_improvable(self) -> bool:
+        """Whether the vectors are quick ones, or of an earlier version of Aurora's own model."""
+        embedders, owner = self.embedders, self.store.vectors.embedder()
+        return embedders.is_quick(owner) or embedders.is_earlier(owner)
+
+    def run_progress(self, work: Work = Work.INDEX) -> Progress | None:
+        """The progress of the run that is at work, in any process; None without one."""
         try:
-            return self.store.run_progress()
+            return self.store.run_progress(work)
         except NoMemoryError:
             return None
 

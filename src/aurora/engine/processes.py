@@ -49,11 +49,14 @@ def is_aurora(words: tuple[str, ...]) -> bool:
 
 
 def _own_words(words: tuple[str, ...]) -> tuple[str, ...] | None:
-    """What follows `aur`, or `python -m aurora`; None for another program."""
+    """What follows `aur`, or `python -m aurora`, or the names in `python -m aurora.mcp.workers`;
+    None for another program."""
     is_python = PurePath(words[0]).name.startswith("python")
     for at, word in enumerate(words[:_FIRST] if is_python else words[:1]):
-        is_module = word == "aurora" and words[at - 1] == "-m"
-        if is_module or PurePath(word).stem in _NAMES:
+        package, *modules = word.split(".")
+        if package == "aurora" and words[at - 1] == "-m":
+            return (*modules, *words[at + 1 :])
+        if PurePath(word).stem in _NAMES:
             return words[at + 1 :]
     return None
 

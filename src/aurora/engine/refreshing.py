@@ -10,6 +10,7 @@ process. Whatever goes wrong here becomes a note: a search answers from what is 
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -229,10 +230,10 @@ def check_results(
 
 
 def _as_in_file(root: Path | None, chunk: Chunk, state: FileState, writer: Writer) -> Chunk | None:
-    path = root / state.path if root else Path(state.path)
-    if stamp_of(str(path)) == f"{state.size} {state.modified_ns} {state.identity}":
+    path = os.path.join(root or "", state.path)  # noqa: PTH118 - Path takes ten times as long
+    if stamp_of(path) == f"{state.size} {state.modified_ns} {state.identity}":
         return chunk
-    return writer().find_in_file(path, chunk, state)
+    return writer().find_in_file(Path(path), chunk, state)
 
 
 def _with_chunk(result: SearchResult, chunk: Chunk) -> SearchResult:

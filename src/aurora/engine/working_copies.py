@@ -6,14 +6,12 @@ in the user's home.
 
 from __future__ import annotations
 
-import getpass
-import hashlib
 import json
 from contextlib import suppress
 from pathlib import Path
 
 from aurora.config.worktrees import branch_of
-from aurora.files import make_folder, read_file, replacing
+from aurora.files import digest_of, make_folder, read_file, replacing
 from aurora.stores.base import Checkout
 
 _FILE, _LARGEST = "checkouts.json", 1 << 20
@@ -32,13 +30,15 @@ def server_checkout(home: Path, root: Path | None) -> Checkout:
 
     who = f"{login_name()}@{platform.node()}"
     where = str(root.resolve()) if root else ""
-    made = hashlib.sha256(f"{who}\0{where}".encode()).hexdigest()[:16]
+    made = digest_of(f"{who}\0{where}".encode())[:16]
     keys = (key for key, folder in _read(home / _FILE).items() if folder == where)
     return Checkout(next(keys, made), f"{who} {branch_of(root) if root else ''}".strip())
 
 
 def login_name() -> str:
     """The name of the user on this machine."""
+    import getpass  # noqa: PLC0415 - as above
+
     try:
         return getpass.getuser()
     except (KeyError, OSError, ImportError):  # a container may have no name for it

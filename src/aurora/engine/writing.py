@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 from aurora.config.places import shown
 from aurora.embeddings.base import EmbeddingProvider
+from aurora.engine.embedders import OWN_MODELS
 from aurora.engine.entries import EntryWriter
 from aurora.engine.opening import OpenedMemory
 from aurora.engine.own_lines import as_in_file
@@ -30,9 +31,9 @@ from aurora.given import clear_given
 from aurora.indexing.changes import Changes, ReadChanges, find_changes, read_changes
 from aurora.indexing.documents import forget
 from aurora.indexing.embedding import (
+    Embedded,
     Reembedded,
     RemoteEmbedder,
-    VectorCache,
     embed,
     embed_missing,
     forget_vectors,
@@ -53,12 +54,12 @@ from aurora.sources.conversations import find_logs
 from aurora.sources.looks import Looks
 from aurora.sources.walk import require_path
 from aurora.sources.watch import FileWatcher, Stop
-from aurora.stores.base import Embedder, FileState
+from aurora.stores.base import FileState
+from aurora.stores.vector_cache import VectorCache
 from aurora.types import Chunk, Note
 
 Targets: TypeAlias = Sequence[Path | str]
 
-_OWN_MODELS = "aurora/"  # how the names of Aurora's own models begin
 _LEAST = 0.25  # seconds of reading, also where the walk alone has taken all the time
 _FEW = 100  # chunks, which the model needs a tenth of a second for
 
@@ -146,7 +147,7 @@ class MemoryWriter:
     def _embed_few(self, is_over: Callable[[], bool]) -> None:
         vectors = self._opened.store.vectors
         owner = vectors.embedder()
-        if owner is None or is_over() or not owner.name.startswith(_OWN_MODELS):
+        if owner is None or is_over() or not owner.name.startswith(OWN_MODELS):
             return
         missing = vectors.find_unembedded()
         if len(missing) <= _FEW:
@@ -204,8 +205,8 @@ class MemoryWriter:
             listen=opened.listen,
         )
         report = retry_on_disconnect(run, listen=opened.listen)
-        better = () if quick else vectors.improve()
-        return replace(report, warnings=(*report.warnings, *better))
+        better = Embedded() if quick else vectors.improve()
+        return replace(report, warnings=(*report.warnings, *better.warnings))
 
     def watch(
         self,
@@ -250,7 +251,7 @@ class MemoryWriter:
             forgotten = forget(opened.store, chunk_ids)
             if notes := removed_notes(forgotten.removed):  # or an import would bring them back
                 opened.store.chunks.add_files(notes)
-        forget_vectors(opened.vector_cache, forgotten.removed)
+        forget_vectors(VectorCache(opened.vector_folder), forgotten.removed)
         forget_paths(opened.history_folder, forgotten.paths)
         paths = map(Names(opened.root).path, forgotten.paths)
         Looks(opened.index_folder).forget(opened.store.identity, paths)
@@ -282,7 +283,7 @@ class VectorUpdates:
 
     @property
     def cache(self) -> VectorCache:
-        return self._opened.vector_cache
+        return VectorCache(self._opened.vector_folder)
 
     def embedder(self) -> EmbeddingProvider | None:
         """The provider for new chunks: the one that made the vectors, until `reembed`."""
@@ -292,9 +293,11 @@ class VectorUpdates:
         owner = opened.store.vectors.embedder()
         try:
             chosen = embedders.chosen()
+            if embedders.is_earlier(owner):  # `improve` replaces all of them
+                return None
             if owner is None or owner.name == chosen.name:
                 return chosen
-            if self._are_quick(owner):  # `improve` replaces them
+            if embedders.is_quick(owner):  # `improve` replaces these, too
                 return embedders.quick()
             opened.warn(
                 f"Vectors here are of {owner.name}; `aur mem reembed` makes those of {chosen.name}"
@@ -347,10 +350,11 @@ class VectorUpdates:
                 opened.warn(warning)
         self.make_searchable()
 
-    def reembed(self) -> Reembedded:
+    def reembed(self, *, waits: bool = True) -> Reembedded:
         """Replace the vectors by those of the provider that the settings choose.
 
-        Searches use the old vectors until all new ones exist. A killed run continues later.
+        Searches use the old vectors until all new ones exist. A killed run continues later. `waits`
+        for another process that does the same.
         """
         opened = self._opened
         chosen = opened.embedders.chosen()
@@ -362,25 +366,22 @@ class VectorUpdates:
             remote=remote,
             cache=self.cache,
             make_searchable=partial(self.make_searchable, rebuild=True),
+            waits=waits,
             listen=opened.listen,
         )
         reembedded = retry_on_disconnect(run, listen=opened.listen)
         self.make_searchable()
         return reembedded
 
-    def improve(self) -> Sequence[str]:
-        """Replace quick vectors, if there are any, by those of the chosen provider; warnings."""
-        if not self._are_quick(self._opened.store.vectors.embedder()):
-            return ()
+    def improve(self, *, waits: bool = True) -> Embedded:
+        """Replace improvable vectors by those of the chosen provider."""
+        if not self._opened.is_improvable:
+            return Embedded()
         better = self._opened.embedders.chosen().name
         self._opened.listen(
             Note(f"Everything can be found now; the better vectors of {better} follow")
         )
-        return self.reembed().embedded.warnings
-
-    def _are_quick(self, owner: Embedder | None) -> bool:
-        quick = self.quick()
-        return quick is not None and owner is not None and owner.name == quick.name
+        return self.reembed(waits=waits).embedded
 
     def make_searchable(self, *, rebuild: bool = False, scrub: bool = False) -> None:
         """Bring the indexes up to date, so that the next search need not.

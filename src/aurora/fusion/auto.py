@@ -9,7 +9,7 @@ docs/concepts/ranking.md shows what each number is worth.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from math import fsum, sqrt
 from typing import ClassVar
 
@@ -18,15 +18,15 @@ from aurora.fusion.base import (
     NO_CONTEXT,
     WORDS_AND_MEANING,
     CandidateContext,
-    add_part,
+    Order,
+    Part,
+    by_row,
     fuse,
-    in_order,
-    scaled,
     shares,
     within,
 )
 from aurora.quick_classes import NamedTuple, dataclass, field, replace
-from aurora.types import Contribution, Fused, Hit, Ranking
+from aurora.types import Ranking
 
 _DEVIATIONS = 10.0  # that make a score of 1
 _BEYOND = 0.01  # the most that a score below the lowest candidate adds: in order, above 0
@@ -61,17 +61,22 @@ class Rules:
     context: float = 0.35  # of the scores of the turns before and after, and of a piece
     variety: float = 0.85  # the factor of each further chunk of a file
 
-    def apply(self, fused: Sequence[Fused], context: CandidateContext) -> list[Fused]:
-        best = [chunk.score for chunk in fused if chunk.row in context.best]
-        mean = fsum(best) / (len(context.best) or 1)
-        fused = _add("aside", fused, _lowered(fused, context.aside, self.aside))
-        fused = _add("elsewhere", fused, _lowered(fused, context.elsewhere, self.elsewhere))
-        fused = in_order(fused)
-        above = {c.row: max(c.score - mean, 0.0) for c in fused if c.row in context.best}
-        fused = _add("file", fused, self._files(above, context))
-        fused = _add("context", fused, self._turns(above, context))
-        highest = max((chunk.score for chunk in fused if chunk.row in context.best), default=0.0)
-        return in_order(scaled(chunk, 1.0 / max(highest, chunk.score, 1.0)) for chunk in fused)
+    def apply(self, order: Order, context: CandidateContext) -> Order:
+        scores = order.scores
+        mean = fsum([scores[row] for row in scores if row in context.best])
+        mean /= len(context.best) or 1
+        order = _add("aside", order, _lowered(order, context.aside, self.aside))
+        order = _add("elsewhere", order, _lowered(order, context.elsewhere, self.elsewhere))
+        order = order.best_first()
+        scores = order.scores
+        above = {row: max(scores[row] - mean, 0.0) for row in order.rows if row in context.best}
+        order = _add("file", order, self._files(above, context))
+        order = _add("context", order, self._turns(above, context))
+        scores = order.scores
+        highest = max([1.0, *(scores[row] for row in scores if row in context.best)])
+        return order.times(
+            {r: 1.0 / max(highest, score) for r, score in scores.items()}
+        ).best_first()
 
     def _files(self, above: Mapping[int, float], context: CandidateContext) -> dict[int, float]:
         """A file with many good chunks is a better answer than a file with a single one.
@@ -98,30 +103,27 @@ class Rules:
 
         return {row: self.context * fsum(map(of, turns)) for row, turns in context.beside.items()}
 
-    def vary(self, fused: Sequence[Fused], context: CandidateContext) -> list[Fused]:
+    def vary(self, order: Order, context: CandidateContext) -> Order:
         """Lower further chunks of the same file, so that the first results are of several files.
         The best chunk of each file and definitions that the query names keep their scores."""
         seen: defaultdict[str, int] = defaultdict(int)
         lost: dict[int, float] = {}
-        for chunk in fused:
-            file = context.files.get(chunk.row, "")
-            if file and chunk.score > 0.0 and chunk.row not in context.named:
-                lost[chunk.row] = (self.variety ** seen[file] - 1.0) * chunk.score
-            seen[file] += chunk.row in context.best
-        return in_order(_add("variety", fused, lost))
+        for row in order.rows:
+            file, score = context.files.get(row, ""), order.scores[row]
+            if file and score > 0.0 and row not in context.named:
+                lost[row] = (self.variety ** seen[file] - 1.0) * score
+            seen[file] += row in context.best
+        return _add("variety", order, lost).best_first()
 
 
-def _lowered(fused: Iterable[Fused], rows: Set[int], most: float) -> dict[int, float]:
+def _lowered(order: Order, rows: Set[int], most: float) -> dict[int, float]:
     """What is taken from these rows. A low score loses half at most: they keep their order."""
-    return {chunk.row: -min(most, chunk.score / 2.0) for chunk in fused if chunk.row in rows}
+    return {row: -min(most, score / 2.0) for row, score in order.scores.items() if row in rows}
 
 
-def _add(signal: str, fused: Iterable[Fused], parts: Mapping[int, float]) -> list[Fused]:
-    """Add a contribution to the chunks that have one. The order stays."""
-    return [
-        add_part(chunk, signal, part, raw=part) if (part := parts.get(chunk.row, 0.0)) else chunk
-        for chunk in fused
-    ]
+def _add(rule: str, order: Order, values: Mapping[int, float]) -> Order:
+    """Add what a rule changes. The order stays."""
+    return order.plus(Part(rule, {r: v for r, v in values.items() if v and r in order.scores}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,19 +145,19 @@ class Auto:
 
     def __call__(
         self, rankings: Sequence[Ranking], context: CandidateContext = NO_CONTEXT
-    ) -> list[Fused]:
-        rows = frozenset(hit.row for ranking in rankings for hit in ranking.hits)
+    ) -> Order:
+        rows = frozenset([row for ranking in rankings for row, _, _ in ranking.hits])
         context = context if context.best else context._replace(best=rows)
         weights = self._weights(rankings, context)
-        scales = [_Scale.of(ranking, context) for ranking in rankings if ranking.hits]
-        parts = {
-            row: tuple([s.part(row, weights.get(s.signal, 0.0)) for s in scales if row in s.values])
-            for row in rows
-        }
+        parts = [
+            _scale(ranking, weights.get(ranking.signal, 0.0), context, rows)
+            for ranking in rankings
+            if ranking.hits
+        ]
         return self.rules.apply(fuse(parts), context)
 
-    def vary(self, fused: Sequence[Fused], context: CandidateContext) -> list[Fused]:
-        return self.rules.vary(fused, context)
+    def vary(self, order: Order, context: CandidateContext) -> Order:
+        return self.rules.vary(order, context)
 
     def _weights(self, rankings: Sequence[Ranking], context: CandidateContext) -> dict[str, float]:
         code = len(context.best & context.code) / (len(context.best) or 1)
@@ -166,51 +168,38 @@ class Auto:
         return {**relevance, "activation": self.use}
 
 
-@dataclass(frozen=True, slots=True)
-class _Scale:
-    """One signal's scores, in standard deviations above the lowest candidate."""
+def _scale(ranking: Ranking, weight: float, context: CandidateContext, rows: Set[int]) -> Part:
+    """One signal's scores, in standard deviations above the lowest candidate, times a weight.
 
-    signal: str
-    ceiling: float
-    hits: Mapping[int, Hit]
-    values: Mapping[int, float]
-    lowest: float
-    deviation: float
-
-    @classmethod
-    def of(cls, ranking: Ranking, context: CandidateContext) -> _Scale:
-        signal, ceiling = ranking.signal, ranking.ceiling or 1.0
-        hits = {hit.row: hit for hit in ranking.hits}
-        values = {row: hit.score for row, hit in hits.items()}
-        if signal == "activation":
-            values = _by_file(values, context)
-        among = [values.get(row, 0.0) for row in context.best] or [0.0]
-        mean = fsum(among) / len(among)
-        deviation = sqrt(fsum((value - mean) ** 2 for value in among) / len(among))
-        if deviation > 1e-9 * abs(mean):
-            return cls(signal, ceiling, hits, values, min(among), deviation)
-        # A single candidate, or equal scores: measured from 0.
-        return cls(signal, ceiling, hits, values, 0.0, abs(mean) / 2.0 or ceiling)
-
-    def part(self, row: int, weight: float) -> Contribution:
-        """`normalised` is the share of the ceiling, which means the same for every query."""
-        _, raw, rank = self.hits.get(row, (row, 0.0, 0))
-        value = weight * self._stands_out(self.values[row])
-        return Contribution(self.signal, rank, raw, within(raw / self.ceiling), value)
-
-    def _stands_out(self, value: float) -> float:
-        if value < self.lowest:
-            return _BEYOND * max(value, 0.0) / self.lowest if self.lowest > 0.0 else 0.0
-        above = (value - self.lowest) / self.deviation
-        counted = min(above, _USED) if self.signal == "activation" else above
-        return counted / _DEVIATIONS + (_BEYOND if self.lowest > 0.0 else 0.0)
+    `normalised` is the share of the ceiling, which means the same for every query.
+    """
+    ceiling, is_use = ranking.ceiling or 1.0, ranking.signal == "activation"
+    raw = {row: score for row, score, _ in ranking.hits}
+    raw = _by_file(raw, context, rows) if is_use else raw
+    among = [raw.get(row, 0.0) for row in context.best] or [0.0]
+    mean = fsum(among) / len(among)
+    lowest, deviation = min(among), sqrt(fsum([(v - mean) ** 2 for v in among]) / len(among))
+    if deviation <= 1e-9 * abs(mean):  # a single candidate, or equal scores: measured from 0
+        lowest, deviation = 0.0, abs(mean) / 2.0 or ceiling
+    above = {row: (value - lowest) / deviation for row, value in raw.items() if value >= lowest}
+    if is_use:
+        above = {row: min(deviations, _USED) for row, deviations in above.items()}
+    beyond = _BEYOND if lowest > 0.0 else 0.0
+    values = {row: weight * (d / _DEVIATIONS + beyond) for row, d in above.items()}
+    for row in raw.keys() - above.keys():
+        values[row] = weight * (beyond and beyond * max(raw[row], 0.0) / lowest)
+    return Part(ranking.signal, values, by_row(ranking), lambda hit: within(hit.score / ceiling))
 
 
-def _by_file(uses: Mapping[int, float], context: CandidateContext) -> dict[int, float]:
+def _by_file(
+    uses: Mapping[int, float], context: CandidateContext, rows: Set[int]
+) -> dict[int, float]:
     """Give each chunk the highest activation in its file: work on a file concerns all of it."""
     most: dict[str, float] = {}
     for row in context.best:
         file = context.files.get(row, "")
         most[file] = max(most.get(file, 0.0), uses.get(row, 0.0))
-    shared = {row: most.get(file, 0.0) for row, file in context.files.items() if file}
-    return {**uses, **{row: max(use, uses.get(row, 0.0)) for row, use in shared.items() if use}}
+    most.pop("", None)  # no file
+    of_files = {row: most.get(context.files.get(row, ""), 0.0) for row in rows}
+    shared = {row: max(use, uses.get(row, 0.0)) for row, use in of_files.items() if use}
+    return {**uses, **shared}

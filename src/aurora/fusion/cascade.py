@@ -6,12 +6,12 @@ almost always right. While they find enough, the semantic signal is not computed
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from aurora.fusion.base import SimpleFusion, fuse, keyword_ranking, within
-from aurora.types import Contribution, Fused, Ranking
+from aurora.fusion.base import Order, Part, SimpleFusion, by_row, fuse, keyword_ranking, within
+from aurora.types import Ranking
 
 _BEHIND = 0.499  # a perfect fill-up still ranks below the faintest keyword hit
 
@@ -24,18 +24,24 @@ class Cascade(SimpleFusion):
 
     name: str = "cascade"
 
-    def __call__(self, rankings: Sequence[Ranking]) -> list[Fused]:
+    def __call__(self, rankings: Sequence[Ranking]) -> Order:
         first = keyword_ranking(rankings)
-        parts: dict[int, tuple[Contribution, ...]] = {}
+        parts: list[Part] = []
+        found: set[int] = set()
         for ranking in sorted(rankings, key=lambda ranking: ranking is not first):
-            for row, part in _parts(ranking, filling=ranking is not first):
-                parts.setdefault(row, (part,))
+            part = _part(ranking, filling=ranking is not first)
+            values = {row: value for row, value in part.values.items() if row not in found}
+            parts.append(part._replace(values=values))
+            found.update(values)
         return fuse(parts)
 
 
-def _parts(ranking: Ranking, *, filling: bool) -> Iterator[tuple[int, Contribution]]:
-    ceiling = ranking.ceiling or 1.0
-    for row, score, rank in ranking.hits:
-        normalised = within(score / ceiling)
-        value = _BEHIND * normalised if filling else (1.0 + normalised) / 2.0
-        yield row, Contribution(ranking.signal, rank, score, normalised, value)
+def _part(ranking: Ranking, *, filling: bool) -> Part:
+    def normalised(score: float) -> float:
+        return within(score / (ranking.ceiling or 1.0))
+
+    values = {
+        row: _BEHIND * normalised(score) if filling else (1.0 + normalised(score)) / 2.0
+        for row, score, _ in ranking.hits
+    }
+    return Part(ranking.signal, values, by_row(ranking), lambda hit: normalised(hit.score))

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from aurora.fusion.base import SimpleFusion, fuse
-from aurora.types import Contribution, Fused, Ranking
+from aurora.fusion.base import Order, Part, SimpleFusion, by_row, fuse
+from aurora.types import Hit, Ranking
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +20,14 @@ class ReciprocalRank(SimpleFusion):
     k: int = 60
     name: str = "rrf"
 
-    def __call__(self, rankings: Sequence[Ranking]) -> list[Fused]:
-        parts: dict[int, tuple[Contribution, ...]] = {}
-        for ranking in rankings:
-            for row, score, rank in ranking.hits:
-                value = 1.0 / (self.k + rank)
-                normalised = value * (self.k + 1)  # 1 for the first
-                part = Contribution(ranking.signal, rank, score, normalised, value)
-                parts[row] = (*parts.get(row, ()), part)
-        return fuse(parts)
+    def __call__(self, rankings: Sequence[Ranking]) -> Order:
+        return fuse([self._part(ranking) for ranking in rankings])
+
+    def _part(self, ranking: Ranking) -> Part:
+        hits = by_row(ranking)
+        values = {row: self._value(hit) for row, hit in hits.items()}
+        best = self.k + 1  # 1 for the first
+        return Part(ranking.signal, values, hits, lambda hit: self._value(hit) * best)
+
+    def _value(self, hit: Hit) -> float:
+        return 1.0 / (self.k + hit.rank)

@@ -9,21 +9,24 @@ scores of different queries cannot be compared.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
 from aurora.fusion.base import (
     KEYWORD,
     WORDS_AND_MEANING,
+    Order,
+    Part,
     SimpleFusion,
+    by_row,
     fuse,
     keyword_ranking,
     shares,
     within,
 )
 from aurora.fusion.weighted import Weighted
-from aurora.types import Contribution, Fused, Hit, Ranking
+from aurora.types import Hit, Ranking
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +42,7 @@ class Staged(SimpleFusion):
     top_k: int = 100
     name: str = "staged"
 
-    def __call__(self, rankings: Sequence[Ranking]) -> list[Fused]:
+    def __call__(self, rankings: Sequence[Ranking]) -> Order:
         keyword = keyword_ranking(rankings)
         if keyword is None or not keyword.hits:  # no second stage
             return Weighted()([ranking for ranking in rankings if ranking.signal == "semantic"])
@@ -49,11 +52,10 @@ class Staged(SimpleFusion):
         weights = {**dict.fromkeys(KEYWORD, self.weights.get("bm25", 0.0)), **self.weights}
         weights = shares(weights, [scale.signal for scale in scales])
         places = {hit.row: place for place, hit in enumerate(keyword.hits)}
-        outcomes = fuse(
-            {row: tuple(s.part(row, weights[s.signal]) for s in scales) for row in places}
-        )
+        order = fuse([scale.part(places, weights[scale.signal]) for scale in scales])
         # All chunks below the first stage may have 0: then the keyword order decides.
-        return sorted(outcomes, key=lambda outcome: (-outcome.score, places[outcome.row]))
+        rows = sorted(order.rows, key=lambda row: (-order.scores[row], places[row]))
+        return order.with_rows(rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +69,16 @@ class _Scale:
 
     @classmethod
     def of(cls, ranking: Ranking, first_stage: Sequence[int]) -> _Scale:
-        hits = {hit.row: hit for hit in ranking.hits}
+        hits = by_row(ranking)
         scores = [hits[row].score if row in hits else 0.0 for row in first_stage]
         return cls(ranking.signal, hits, min(scores), max(scores))
 
-    def part(self, row: int, weight: float) -> Contribution:
-        _, score, rank = self.hits.get(row, (row, 0.0, 0))
+    def part(self, rows: Iterable[int], weight: float) -> Part:
+        raw = {row: self.hits[row].score if row in self.hits else 0.0 for row in rows}
+        values = {row: weight * self._normalised(score) for row, score in raw.items()}
+        return Part(self.signal, values, self.hits, lambda hit: self._normalised(hit.score))
+
+    def _normalised(self, score: float) -> float:
         if self.high == self.low:  # a single candidate, or equal scores
-            normalised = 1.0 if score >= self.high else 0.0
-        else:
-            normalised = within((score - self.low) / (self.high - self.low))
-        return Contribution(self.signal, rank, score, normalised, weight * normalised)
+            return 1.0 if score >= self.high else 0.0
+        return within((score - self.low) / (self.high - self.low))

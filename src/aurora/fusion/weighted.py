@@ -9,9 +9,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from aurora.fusion.base import KEYWORD, WORDS_AND_MEANING, fuse, shares, within
+from aurora.fusion.base import (
+    KEYWORD,
+    WORDS_AND_MEANING,
+    Order,
+    Part,
+    by_row,
+    fuse,
+    shares,
+    within,
+)
 from aurora.quick_classes import dataclass
-from aurora.types import Contribution, Fused, Ranking
+from aurora.types import Ranking
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,20 +43,18 @@ class Weighted:
         use = ("activation",) if self.nudge > 0.0 else ()
         return frozenset((*KEYWORD, "semantic", "recency", *use))
 
-    def __call__(self, rankings: Sequence[Ranking]) -> list[Fused]:
+    def __call__(self, rankings: Sequence[Ranking]) -> Order:
         weights = self._weights([ranking.signal for ranking in rankings])
-        parts: dict[int, tuple[Contribution, ...]] = {}
-        for ranking in rankings:
-            signal, ceiling = ranking.signal, ranking.ceiling or 1.0
-            weight = weights.get(signal, 0.0)
-            for row, score, rank in ranking.hits:
-                share = within(score / ceiling)
-                part = Contribution(signal, rank, score, share, weight * share)
-                parts[row] = (*parts[row], part) if row in parts else (part,)
-        return fuse(parts)
+        return fuse([_part(ranking, weights.get(ranking.signal, 0.0)) for ranking in rankings])
 
     def _weights(self, present: Sequence[str]) -> dict[str, float]:
         known = {"semantic": self.semantic, **dict.fromkeys(KEYWORD, self.keyword)}
         relevance = shares(known, [signal for signal in present if signal in known])
         nudge = self.nudge if "activation" in present else 0.0
         return {**{s: w * (1.0 - nudge) for s, w in relevance.items()}, "activation": nudge}
+
+
+def _part(ranking: Ranking, weight: float) -> Part:
+    ceiling = ranking.ceiling or 1.0
+    values = {row: weight * within(score / ceiling) for row, score, _ in ranking.hits}
+    return Part(ranking.signal, values, by_row(ranking), lambda hit: within(hit.score / ceiling))

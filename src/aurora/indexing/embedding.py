@@ -13,15 +13,16 @@ import re
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from aurora.embeddings.base import EmbeddingProvider
 from aurora.errors import AuroraError, ClusterError, EmbeddingError
-from aurora.indexing.turns import write_turn
+from aurora.indexing.turns import PATIENCE, show_progress, write_turn
 from aurora.quick_classes import dataclass
-from aurora.stores.base import Embedder, Store
+from aurora.stores.base import Embedder, Store, Work
 from aurora.text import indexed_name
-from aurora.types import EMBEDDING, REEMBEDDING, Chunk, Listener, Note, Progress, ignore_events
+from aurora.types import EMBEDDING, Chunk, Listener, Note, Progress, ignore_events
 
 if TYPE_CHECKING:
     import numpy as np
@@ -465,55 +466,66 @@ def reembed(
     remote: RemoteEmbedder | None = None,
     cache: VectorCache | None = None,
     make_searchable: Callable[[], None] = lambda: None,
+    waits: bool = True,
     listen: Listener = ignore_events,
 ) -> Reembedded:
     """Replace the memory's vectors by the provider's. A killed run continues where it stopped.
 
-    `make_searchable` is called once the vectors are replaced.
+    Index runs may go on meanwhile: only the beginning and the end take a turn with them.
+    `make_searchable` is called once the vectors are replaced. Another process that replaces the
+    vectors is waited for, or without `waits` raises `StoreBusyError`.
     """
-    with write_turn(store, listen=listen) as tell:
-        tell(Progress(REEMBEDDING, 0, 0))
-        before, wanted = store.vectors.embedder(), embedder_of(provider)
-        if before is None or before == wanted:
-            store.vectors.stop_reembedding()  # a change to a third embedder is abandoned
-            embedded = embed_missing(store, provider, remote=remote, cache=cache, listen=listen)
-            return Reembedded(before, wanted, embedded)
-        store.vectors.start_reembedding(wanted)
-        embedded = _embed_all(store, provider, remote, cache, listen)
-        # A model that embeds nothing replaces nothing. Vectors of an earlier run count, too.
-        count, missing = _count_next(store)
-        is_done = not embedded.gave_up and (count > 0 or not missing)
-        if is_done:
-            store.vectors.finish_reembedding()
-            make_searchable()
-        return Reembedded(before, wanted, embedded, is_done)
+    turn = partial(write_turn, store, listen=listen)
+    with write_turn(store, Work.VECTORS, listen=listen, patience=PATIENCE * waits) as tell:
+        tell(Progress(EMBEDDING, 0, 0))
+        with turn():
+            before, wanted = store.vectors.embedder(), embedder_of(provider)
+            if before is None or before == wanted:
+                store.vectors.stop_reembedding()  # a change to a third embedder is abandoned
+                embedded = embed_missing(store, provider, remote=remote, cache=cache, listen=listen)
+                return Reembedded(before, wanted, embedded)
+            store.vectors.start_reembedding(wanted)
+        run = _Replacing(store, provider, remote, cache, show_progress(tell, listen))
+        run.embed(least=_SLOW_FROM)
+        with turn():
+            run.embed(least=1)
+            # A model that embeds nothing replaces nothing. Vectors of an earlier run count, too.
+            count, missing = _count_next(store)
+            is_done = not run.embedded.gave_up and (count > 0 or not missing)
+            if is_done:
+                store.vectors.finish_reembedding()
+                make_searchable()
+        return Reembedded(before, wanted, run.embedded, is_done)
 
 
-def _embed_all(
-    store: Store,
-    provider: EmbeddingProvider,
-    remote: RemoteEmbedder | None,
-    cache: VectorCache | None,
-    listen: Listener,
-) -> Embedded:
-    count, missing = _count_next(store)
-    if count:
-        listen(Note(f"{count:,} chunks have a vector of {provider.name} already"))
-    first = embed(store, provider, missing, remote=remote, cache=cache, listen=listen)
-    # Chunks that were added or changed meanwhile. After failures these cannot be told from failed
-    # ones: they wait for the next index run.
-    tried = set(missing) if first.failed else set()
-    late = [id_ for id_ in store.vectors.find_unembedded(by_next=True) if id_ not in tried]
-    if first.gave_up or not late:
-        return first
-    second = embed(store, provider, late, cache=cache)
-    return Embedded(
-        first.wanted + second.wanted,
-        first.failed + second.failed,
-        first.warnings + second.warnings,
-        second.gave_up,
-        first.cached + second.cached,
-    )
+class _Replacing:
+    """Makes the vectors of the next embedder."""
+
+    def __init__(
+        self,
+        store: Store,
+        provider: EmbeddingProvider,
+        remote: RemoteEmbedder | None,
+        cache: VectorCache | None,
+        listen: Listener,
+    ) -> None:
+        self._store = store
+        self._embed = partial(embed, store, provider, remote=remote, cache=cache, listen=listen)
+        self._failed = set[str]()  # and all chunks of the same pass: they cannot be told apart
+        self.embedded = Embedded()
+        if count := _count_next(store)[0]:
+            listen(Note(f"{count:,} chunks have a vector of {provider.name} already"))
+
+    def embed(self, *, least: int) -> None:
+        """Embed until fewer than `least` chunks are left: others may be added meanwhile."""
+        while not self.embedded.gave_up:
+            missing = [id_ for id_ in _count_next(self._store)[1] if id_ not in self._failed]
+            if len(missing) < least:
+                return
+            embedded = self._embed(missing)
+            self.embedded = self.embedded.plus(embedded)
+            if embedded.failed:
+                self._failed |= set(missing)
 
 
 def _count_next(store: Store) -> tuple[int, list[str]]:

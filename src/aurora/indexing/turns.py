@@ -8,19 +8,23 @@ from contextlib import ExitStack, contextmanager
 from typing import TypeVar
 
 from aurora.errors import StoreBusyError, StoreUnreachableError
-from aurora.stores.base import Store
+from aurora.stores.base import Store, Work
 from aurora.types import Event, Listener, Note, Progress, ignore_events
 
 T = TypeVar("T")
 
 PAUSES = (1.0, 2.0, 4.0, 8.0, 16.0)  # seconds before each retry: a restart, or a new primary
-_PATIENCE = 900.0  # seconds: longer than the first index of anything that fits one machine
+PATIENCE = 900.0  # seconds: longer than the first index of anything that fits one machine
 _PAUSE = 0.1
 
 
 @contextmanager
 def write_turn(
-    store: Store, *, listen: Listener = ignore_events, patience: float = _PATIENCE
+    store: Store,
+    work: Work = Work.INDEX,
+    *,
+    listen: Listener = ignore_events,
+    patience: float = PATIENCE,
 ) -> Iterator[Callable[[Progress], None]]:
     """Be the only index run of a store. Waits up to `patience` seconds for another run.
 
@@ -30,7 +34,7 @@ def write_turn(
         waited = 0.0
         while True:
             try:
-                tell = turn.enter_context(store.alone())
+                tell = turn.enter_context(store.alone(work))
                 break
             except StoreBusyError as exc:
                 if waited >= patience:

@@ -38,7 +38,7 @@ class Proof:
 
 
 def questions_for(project: Path) -> list[str]:
-    """What a project surely knows: subjects of its commits, the telling ones first, and its name."""
+    """Subjects of commits, those that say most first, and the project's name."""
     try:
         changes = list_changes(project, _COMMITS) or []
     except SourceError:  # no git, or a repository that it refuses

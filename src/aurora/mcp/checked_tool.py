@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Set
-from typing import Any, TypeVar, cast
+from collections.abc import Callable, Mapping, Set
+from contextlib import AbstractContextManager
+from typing import Any, Protocol, TypeVar, cast
 
+import anyio.to_thread
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
-from mcp.types import ToolAnnotations
+from mcp.types import CallToolResult, ToolAnnotations
 from pydantic import ValidationError
 
 from aurora.errors import AuroraError, ChunkNotFoundError
@@ -22,6 +24,17 @@ NoteCall = Callable[[str, str, str, float, str], None]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+
+class Elsewhere(Protocol):
+    """Other processes that may answer calls."""
+
+    def calling(self) -> AbstractContextManager[None]:
+        """Around each call, also one that is answered here."""
+
+    def answer(self, tool: str, arguments: Mapping[str, Any]) -> CallToolResult | None:
+        """The answer of another process, which also logs the call; None to answer it here."""
+
+
 _LISTED = ("type", "enum", "items", "default", "description")
 _SHOWN = 50  # characters of an argument's name, and arguments in one error
 
@@ -31,14 +44,17 @@ ADDS = ToolAnnotations(destructive_hint=False, open_world_hint=False)
 REMOVES = ToolAnnotations(destructive_hint=True, open_world_hint=False)
 
 
-def tool(annotations: ToolAnnotations, *, writes: bool = False) -> Callable[[F], F]:
+def tool(
+    annotations: ToolAnnotations, *, writes: bool = False, apart: bool = False
+) -> Callable[[F], F]:
     """Mark a method as a tool: its name is the tool's name, its docstring the description.
 
-    A server that is read-only leaves out the tools that write.
+    A server that is read-only leaves out the tools that write. A tool `apart` may be answered by
+    another process.
     """
 
     def mark(method: F) -> F:
-        method.tool = (annotations, writes)  # type: ignore[attr-defined]
+        method.tool = (annotations, writes, apart)  # type: ignore[attr-defined]
         return method
 
     return mark
@@ -50,16 +66,19 @@ def make_tools(
     read_only: bool,
     left_out: Set[str] = frozenset(),
     note_call: NoteCall | None = None,
+    elsewhere: Elsewhere | None = None,
 ) -> list[Tool]:
     """The tools of an object: its marked methods, in the order in which they are written.
 
     The parameters that are left out are taken, but not listed. `note_call` is told of each call.
+    `elsewhere` is asked first to answer calls of the tools that are apart.
     """
     methods = offered_methods(owner, read_only=read_only)
     names = frozenset(method.__name__ for method in methods)
     tools = [_make_tool(method, names, left_out, read_only=read_only) for method in methods]
     for each in tools:
         each.note_call = note_call
+        each.elsewhere = elsewhere if each.fn.tool[2] else None  # type: ignore[attr-defined]
     return list(tools)
 
 
@@ -72,7 +91,7 @@ def offered_methods(owner: object, *, read_only: bool) -> list[Callable[..., Any
 def _make_tool(
     method: Callable[..., Any], names: frozenset[str], left_out: Set[str], *, read_only: bool
 ) -> CheckedTool:
-    annotations, _ = method.tool  # type: ignore[attr-defined]
+    annotations = method.tool[0]  # type: ignore[attr-defined]
     annotations = READS if read_only else annotations
     checked = cast("CheckedTool", CheckedTool.from_function(method, annotations=annotations))
     checked.offered = names
@@ -93,9 +112,20 @@ class CheckedTool(Tool):
 
     offered: frozenset[str] = frozenset()
     note_call: NoteCall | None = None
+    elsewhere: Any = None  # Any: an `Elsewhere`, whose class pydantic would check
 
     async def run(
         self, arguments: dict[str, Any], context: Context[Any, Any], convert_result: bool = False
+    ) -> Any:
+        if self.elsewhere is None:
+            return await self._run_here(arguments, context, convert_result)
+        with self.elsewhere.calling():
+            ask = self.elsewhere.answer
+            answer = await anyio.to_thread.run_sync(ask, self.name, arguments)
+            return answer or await self._run_here(arguments, context, convert_result)
+
+    async def _run_here(
+        self, arguments: dict[str, Any], context: Context[Any, Any], convert_result: bool
     ) -> Any:
         begun, text, error = time.perf_counter(), "", ""
         try:

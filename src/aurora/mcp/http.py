@@ -17,7 +17,7 @@ import stat
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -30,8 +30,12 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from aurora.endpoints import is_loopback
 from aurora.errors import ConfigError
 from aurora.files import make_folder, open_no_follow, replacing
-from aurora.platforms import effective_user
+from aurora.mcp.lifetime import Lifetime
+from aurora.mcp.server import create_server
+from aurora.mcp.workers import Workers
+from aurora.platforms import effective_user, processors
 from aurora.serving.connections import let_in, make_server, run_server
+from aurora.serving.pool import MemoryPool
 
 PATH = "/mcp"
 LARGEST = 8 * 1024 * 1024  # bytes of one request: the largest document, as JSON
@@ -222,16 +226,23 @@ def address_of(settings: HttpSettings, listening: socket.socket) -> str:
 
 
 def serve(
-    server: MCPServer,
-    settings: HttpSettings,
-    listening: socket.socket,
-    *,
-    reason_to_end: Callable[[], str] = str,
+    pool: MemoryPool, settings: HttpSettings, listening: socket.socket, lifetime: Lifetime
 ) -> None:
     """Serve until SIGINT or SIGTERM, or until there is a reason to end; running calls get a few
-    seconds to end."""
-    app = make_app(server, settings)
-    run_server(make_server(app, proxies=settings.proxies, reason_to_end=reason_to_end), listening)
+    seconds to end. Then the workers end."""
+    with closing(Workers(pool, most=_most_workers(pool))) as workers:
+        server = create_server(pool, one_client=False, lifetime=lifetime, workers=workers)
+        app, reason = make_app(server, settings), lifetime.reason_to_end
+        run_server(make_server(app, proxies=settings.proxies, reason_to_end=reason), listening)
+
+
+def _most_workers(pool: MemoryPool) -> int:
+    """None for a database on a server: it ranks by itself, and only the process that wrote waits
+    for its replicas."""
+    settings = [pool.memory(name).settings for name in pool.names]
+    if any(each.store.url for each in settings):
+        return 0
+    return min(settings[0].mcp.workers, processors())
 
 
 def _bracketed(host: str) -> str:

@@ -25,6 +25,7 @@ from aurora.mcp.checked_tool import make_tools
 from aurora.mcp.lifetime import Lifetime
 from aurora.mcp.tools import Tools, program_version
 from aurora.mcp.wording import error_text
+from aurora.mcp.workers import Workers
 from aurora.serving.pool import MemoryPool
 
 # Clients show the first 250 characters, and some repeat all of it with every tool.
@@ -46,10 +47,15 @@ def instructions(*, read_only: bool) -> str:
 
 
 def create_server(
-    pool: MemoryPool, *, one_client: bool = True, lifetime: Lifetime | None = None
+    pool: MemoryPool,
+    *,
+    one_client: bool = True,
+    lifetime: Lifetime | None = None,
+    workers: Workers | None = None,
 ) -> MCPServer:
     """A server with all tools over these memories; without those that write, if the pool is
-    read-only. A server of `one_client` sends it nothing twice. `lifetime` hears of requests."""
+    read-only. A server of `one_client` sends it nothing twice. `lifetime` hears of requests.
+    `workers` answer searches of a server for many."""
     read_only, is_single = pool.read_only, len(pool.names) == 1 and not pool.workspace()
     owner = Tools(pool, sent=SentLines() if one_client else None)
     if lifetime is not None:
@@ -59,6 +65,7 @@ def create_server(
         read_only=read_only,
         left_out={"memory"} if is_single else frozenset(),
         note_call=None if read_only else pool.note_call,
+        elsewhere=workers,
     )
     server = MCPServer(
         "aurora",

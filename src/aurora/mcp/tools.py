@@ -112,7 +112,7 @@ class Tools:
         """Notes in the words of an agent."""
         return [for_agents(note, self._offered) for note in notes]
 
-    @tool(READS)
+    @tool(READS, apart=True)
     def search_code(
         self,
         *,
@@ -140,7 +140,7 @@ class Tools:
         page = _Page(limit, cursor, max_tokens, detail, full_text, repeat)
         return self._search(memory, request, page)
 
-    @tool(READS)
+    @tool(READS, apart=True)
     def aurora_search(
         self,
         *,
@@ -242,7 +242,7 @@ class Tools:
         end = Cursor(begin.offset + len(content)).encode(identity)
         return brief_answer(f"{head}\n{content}", *([more_line(end)] if is_cut else []))
 
-    @tool(READS)
+    @tool(READS, apart=True)
     def aurora_recall(
         self,
         *,
@@ -257,7 +257,7 @@ class Tools:
         notes = note_lines(self._told(note.text for note in recalled.notes))
         return brief_answer("\n".join([recalled.text or "Nothing to recall.", *notes]))
 
-    @tool(READS)
+    @tool(READS, apart=True)
     def aurora_why(
         self,
         *,

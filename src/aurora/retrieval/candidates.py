@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from contextlib import suppress
 from datetime import datetime
-from itertools import chain, filterfalse
+from itertools import chain, filterfalse, islice
 from pathlib import PurePath
 from typing import TypeAlias
 
@@ -20,6 +20,7 @@ from aurora.fusion.base import (
     WORDS_AND_MEANING,
     CandidateContext,
     Fusion,
+    Order,
     fade,
     keyword_ranking,
     lead,
@@ -269,16 +270,16 @@ def select_candidates(
         rankings = {name: rank_rows(name, scores[name], rows) for name in scores}
         rankings |= _near(store, request.question.text, rankings)
         signals.update(name for name, ranking in rankings.items() if ranking.hits)
-        fused = _fuse(
+        order = _fuse(
             store, request, scores, rankings, unfiltered=unfiltered, best=best or frozenset()
         )
-        for chunk in fused:
-            if request.eligible is None or chunk.row in allowed:
-                selected.setdefault(chunk.row, chunk)
+        passed = (row for row in order.rows if request.eligible is None or row in allowed)
+        new = (row for row in passed if row not in selected)
+        selected |= {r: order.fused(r) for r in islice(new, request.needed - len(selected))}
         has_more = len(selected) < request.needed and any(len(rows) >= pool for rows in passing)
         pool *= _DEEPER
     names = tuple(name for name in scores if name in signals)
-    return Selection(never_rising(selected.values())[: request.needed], names)
+    return Selection(never_rising(selected.values()), names)
 
 
 def _near(store: SearchedStore, text: str, rankings: Mapping[str, Ranking]) -> dict[str, Ranking]:
@@ -330,54 +331,54 @@ def _fuse(
     *,
     unfiltered: Set[int],
     best: frozenset[int],
-) -> list[Fused]:
+) -> Order:
     """All candidates with their confidence, best first."""
     fusion, text = request.fusion, request.question.text
-    rows = {hit.row for ranking in rankings.values() for hit in ranking.hits}
+    rows = {row for ranking in rankings.values() for row, _, _ in ranking.hits}
     combined = [ranking for name, ranking in rankings.items() if name not in _ADJUSTING]
     exact = _with_mentions(rankings["exact"], text, scores, rows) if "exact" in rankings else None
     lessons: Set[int] = frozenset()
     talk: Mapping[int, Said] = {}
     if uses_context(fusion):
-        named = frozenset(_rows(exact))
         context = load_context(store, rows, text, best=best, projects=request.projects)
-        context = context._replace(named=named)
-        fused = fusion.vary(_fade(fusion(combined, context), rankings), context)
-        lessons, talk = context.lessons, read_exchanges(store, fused, context)
+        context = context._replace(named=frozenset(_rows(exact)))
+        order = fusion.vary(_fade(fusion(combined, context), rankings), context)
+        lessons, talk = context.lessons, read_exchanges(store, order.rows, context)
     else:
-        fused = _fade(fusion(combined), rankings)
+        order = _fade(fusion(combined), rankings)
     if unanswered := find_unanswered(talk, text):
-        fused, exact = lower(fused, unanswered), exact and without(exact, unanswered)
+        order, exact = lower(order, unanswered), exact and without(exact, unanswered)
     if exact is not None:
-        fused, rankings = lead(fused, exact), {**rankings, "exact": exact}
-    fused, moved = _place(fused, talk, lessons, scores=scores, rankings=rankings, best=best)
+        order, rankings = lead(order, exact), {**rankings, "exact": exact}
+    placed, moved = _place(order.rows, talk, lessons, scores=scores, rankings=rankings, best=best)
     # With a filter, chunks from further down are shown.
-    most = request.needed if request.eligible is None else len(fused)
+    most = request.needed if request.eligible is None else len(placed)
     used = {name: scores[name] for name in scores if not _only_fills_up(name, scores, fusion)}
     rankings = {name: rankings[name] for name in used}
     # The newest of a matter has the place of another one.
     unfiltered = {row for row in unfiltered if moved.get(row) != NEWEST}
-    return judge(fused, text, used, rankings, unfiltered=unfiltered, most=most, moved=moved)
+    order = order.with_rows(placed)
+    return judge(order, text, used, rankings, unfiltered=unfiltered, most=most, moved=moved)
 
 
 def _place(
-    fused: list[Fused],
+    rows: Sequence[int],
     talk: Mapping[int, Said],
     lessons: Set[int],
     *,
     scores: Scores,
     rankings: Mapping[str, Ranking],
     best: Set[int],
-) -> tuple[list[Fused], Mapping[int, str]]:
+) -> tuple[Sequence[int], Mapping[int, str]]:
     """Give exchanges and lessons their places; also returns why, by the moved rows."""
     moved: dict[int, str] = {}
     if talk:
-        fused, newest = newest_first(fused, talk, best)
+        rows, newest = newest_first(rows, talk, best)
         moved = dict.fromkeys(newest, NEWEST)
     if lessons:
-        fused, placed = place_lessons(fused, lessons, scores, rankings)
+        rows, placed = place_lessons(rows, lessons, scores, rankings)
         moved |= dict.fromkeys(placed, LESSON)
-    return fused, moved
+    return rows, moved
 
 
 def _only_fills_up(name: str, scores: Scores, fusion: Fusion) -> bool:
@@ -386,8 +387,8 @@ def _only_fills_up(name: str, scores: Scores, fusion: Fusion) -> bool:
     return name in fusion.fill_ups and any(each.best(1) for each in words)
 
 
-def _fade(fused: list[Fused], rankings: Mapping[str, Ranking]) -> list[Fused]:
-    return fade(fused, rankings["recency"]) if "recency" in rankings else fused
+def _fade(order: Order, rankings: Mapping[str, Ranking]) -> Order:
+    return fade(order, rankings["recency"]) if "recency" in rankings else order
 
 
 def _with_mentions(exact: Ranking, text: str, scores: Scores, rows: Collection[int]) -> Ranking:
@@ -419,17 +420,21 @@ def load_context(
 ) -> CandidateContext:
     """Read from the store where candidates are. `words` of the query may ask for tests."""
     places, query = store.search.get_places(list(rows)), frozenset(tokenize(words))
-    code = frozenset(row for row, place in places.items() if not place.kind.is_prose)
-    return CandidateContext(
-        best,
-        {row: place.home for row, place in places.items()},
-        code,
-        frozenset(row for row, place in places.items() if _is_aside(place, words, query)),
-        turns_beside(places),
-        lessons=frozenset(row for row in best if row in places and places[row].is_recorded),
-        exchanges=frozenset(row for row, place in places.items() if place.is_exchange),
-        elsewhere=frozenset(row for row, place in places.items() if _is_elsewhere(place, projects)),
-    )
+    files, code, aside, lessons, exchanges, elsewhere = {}, set(), set(), set(), set(), set()
+    for row, place in places.items():
+        files[row] = place.home
+        if not place.kind.is_prose:
+            code.add(row)
+        if _is_aside(place, words, query):
+            aside.add(row)
+        if place.is_recorded and row in best:
+            lessons.add(row)
+        if place.is_exchange:
+            exchanges.add(row)
+        if _is_elsewhere(place, projects):
+            elsewhere.add(row)
+    beside = turns_beside(places)
+    return CandidateContext(best, files, code, aside, beside, set(), lessons, exchanges, elsewhere)
 
 
 def _is_elsewhere(place: Place, projects: frozenset[str]) -> bool:

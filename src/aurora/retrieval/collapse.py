@@ -44,7 +44,8 @@ class Collapse:
     def owner(self, chunk: Chunk, place: int, *, memory: str = "") -> int:
         """The place of the earlier row of the same thing, or its own place. Files of two memories
         are never the same."""
-        keys, words = list(_keys(chunk, memory)), frozenset(chunk.content.split())
+        written = chunk.content.split()
+        keys, words = [*_keys(chunk, memory), " ".join(written)], frozenset(written)
         page, locale = f"{memory}\0{_LOCALE.sub('', chunk.path)}", find_locale(chunk.path)
         language, owner = self._pages.get(page, (locale, place))
         if language != locale and chunk.kind.is_prose:
@@ -81,7 +82,6 @@ def _keys(chunk: Chunk, memory: str) -> Iterator[Hashable]:
         yield memory, chunk.path, chunk.qualified_name
     if chunk.session:
         yield memory, SESSION, chunk.session.exchange
-    yield " ".join(chunk.content.split())
 
 
 def _are_alike(one: Set[str], other: Set[str]) -> bool:

@@ -12,12 +12,14 @@ they are.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
+from itertools import accumulate, pairwise
 from math import exp, fsum, log
 from operator import mul
 
-from aurora.fusion.base import add_part
-from aurora.quick_classes import NamedTuple
+from aurora.fusion.base import Order, Part
+from aurora.quick_classes import NamedTuple, replace
 from aurora.signals.base import SignalScores, counts_words
 from aurora.signals.exact import has_identifier, is_inside, is_mentioned, is_named, leads
 from aurora.text import is_stop_word, tokenize
@@ -153,7 +155,7 @@ RELEVANCE: Mapping[tuple[bool, bool], Calibration] = {
 
 
 def judge(
-    fused: Sequence[Fused],
+    order: Order,
     text: str,
     scores: Mapping[str, SignalScores],
     rankings: Mapping[str, Ranking],
@@ -161,7 +163,7 @@ def judge(
     unfiltered: Set[int],
     most: int,
     moved: Mapping[int, str] = {},
-) -> list[Fused]:
+) -> Order:
     """Give the first `most` chunks their confidence as score; the contributions still sum to it.
 
     No chunk is surer than the one before it. `unfiltered` are the rows that count as places.
@@ -171,24 +173,37 @@ def judge(
     keyword = scores.get("bm25", scores.get("fulltext"))
     mode = keyword is not None, "semantic" in scores
     right, relevant = CALIBRATIONS[mode], RELEVANCE[mode]
-    evidence = gather(fused[: max(most, _FIRST)], text, scores, rankings, unfiltered=unfiltered)
-    judged = [
-        with_score(Fused(*chunk[:3], relevant.confidence(each)), right.confidence(each))
-        for chunk, each in zip(fused[:most], evidence, strict=False)
-    ]
-    for at in reversed(range(len(judged) - 1)) if moved else ():
-        if name := moved.get(judged[at].row):
-            judged[at] = _raised(judged[at], judged[at + 1], name)
-    return never_rising(judged)
+    rows = order.rows[: max(most, _FIRST)]
+    evidence = gather(rows, text, scores, rankings, unfiltered=unfiltered)
+    judged = dict(zip(rows[:most], evidence, strict=False))
+    order = order.with_rows(rows[:most])
+    order = order.with_scores({row: right.confidence(each) for row, each in judged.items()})
+    relevance = {row: relevant.confidence(each) for row, each in judged.items()}
+    order = _raise(replace(order, relevance=relevance), moved)
+    lowest = accumulate([order.scores[row] for row in order.rows], min, initial=1.0)
+    lowered = zip(order.rows, list(lowest)[1:], strict=True)
+    return order.with_scores({r: score for r, score in lowered if score < order.scores[r]})
 
 
-def _raised(chunk: Fused, after: Fused, name: str) -> Fused:
-    """At least the score of the row after it. A lesson is shown by its own relevance."""
-    gain = after.score - chunk.score
-    raised = add_part(chunk, name, gain, raw=gain) if gain > 0.0 else chunk
-    if name == LESSON:
-        return raised
-    return raised._replace(relevance=max(chunk.relevance, after.relevance))
+def _raise(order: Order, moved: Mapping[int, str]) -> Order:
+    """Raise moved rows to the score of the row after them, the last one first. A lesson is shown
+    by its own relevance."""
+    if not moved:
+        return order
+    scores, relevance = dict(order.scores), dict(order.relevance)
+    gains: defaultdict[str, dict[int, float]] = defaultdict(dict)
+    for row, after in reversed([*pairwise(order.rows)]):
+        name = moved.get(row)
+        if name is not None:
+            gain = scores[after] - scores[row]
+            if gain > 0.0:
+                gains[name][row] = gain
+                scores[row] += gain
+            if name != LESSON:
+                relevance[row] = max(relevance[row], relevance[after])
+    for name, values in gains.items():
+        order = order.plus(Part(name, values))
+    return replace(order, relevance=relevance)
 
 
 def never_rising(fused: Iterable[Fused]) -> list[Fused]:
@@ -201,12 +216,12 @@ def never_rising(fused: Iterable[Fused]) -> list[Fused]:
 
 
 def with_score(chunk: Fused, score: float) -> Fused:
-    row, was, parts, relevance = chunk
-    return Fused(row, score, (*parts, score / was), relevance) if was > 0.0 else chunk
+    """A chunk with another score. A score of 0 stays."""
+    return chunk.scaled(score / chunk.score)._replace(score=score) if chunk.score > 0.0 else chunk
 
 
 def gather(
-    fused: Sequence[Fused],
+    rows: Sequence[int],
     text: str,
     scores: Mapping[str, SignalScores],
     rankings: Mapping[str, Ranking],
@@ -215,19 +230,21 @@ def gather(
 ) -> list[Evidence]:
     """The evidence for each chunk. It depends neither on the limit nor on a filter."""
     levels = {hit.row: hit.score for hit in rankings["exact"].hits} if "exact" in rankings else {}
-    cosines = {hit.row: hit for hit in rankings["semantic"].hits} if "semantic" in rankings else {}
+    cosines = (
+        {r: score for r, score, _ in rankings["semantic"].hits} if "semantic" in rankings else {}
+    )
     semantic = scores.get("semantic")
     near = [hit.score for hit in semantic.hits(semantic.best(_NEAR))] if semantic else []
     mean = fsum(near) / max(len(near), _FEW)
-    covered, known = coverages([chunk.row for chunk in fused], scores, rankings)
+    covered, known = coverages(rows, scores, rankings)
     is_unknown = has_identifier(text) and not any(map(leads, levels.values()))
     best, share = max(covered[:_FIRST], default=0.0), max(known, _LEAST_KNOWN)
     words = log(1 + sum(not is_stop_word(token) for token in tokenize(text)))
     found, place = [], 0
-    for chunk, coverage in zip(fused, covered, strict=True):
-        place += chunk.row in unfiltered
-        meaning = _stands_out(cosines[chunk.row].score, mean) if chunk.row in cosines else 0.0
-        level = levels.get(chunk.row, 0.0)
+    for row, coverage in zip(rows, covered, strict=True):
+        place += row in unfiltered
+        meaning = _stands_out(cosines[row], mean) if row in cosines else 0.0
+        level = levels.get(row, 0.0)
         found.append(
             Evidence(
                 coverage,

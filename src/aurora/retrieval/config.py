@@ -10,7 +10,6 @@ from typing import cast
 from aurora.errors import QueryError
 from aurora.fusion.auto import OWN, Auto, Trust
 from aurora.fusion.base import KEYWORD, Fusion
-from aurora.fusion.weighted import Weighted
 from aurora.quick_classes import dataclass
 from aurora.retrieval.confidence import MIN_RELEVANCE
 from aurora.signals.activation import HALF_LIFE
@@ -64,11 +63,6 @@ class HybridConfig:
         return FUSIONS[name.lower()](self)
 
 
-def _weighted(config: HybridConfig) -> Weighted:
-    alpha = config.hybrid_search_alpha
-    return Weighted(alpha, 1.0 - alpha, config.nudge)
-
-
 def _load(fusion: str) -> Callable[..., Fusion]:
     """Import a fusion on use: a start of `aur` would pay 1 ms for each."""
     module, _, name = fusion.partition(":")
@@ -85,7 +79,9 @@ FUSIONS: Mapping[str, Callable[[HybridConfig], Fusion]] = {
         },
         config.stage1_top_k,
     ),
-    "weighted": _weighted,
+    "weighted": lambda config: _load("aurora.fusion.weighted:Weighted")(
+        config.hybrid_search_alpha, 1.0 - config.hybrid_search_alpha, config.nudge
+    ),
     "rrf": lambda config: _load("aurora.fusion.rrf:ReciprocalRank")(config.rrf_k),
     "cascade": lambda _: _load("aurora.fusion.cascade:Cascade")(),
 }

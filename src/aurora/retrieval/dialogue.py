@@ -8,16 +8,16 @@ affected. The numbers are measured by benchmarks/quality/sessions.py.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import islice
 
-from aurora.fusion.base import CandidateContext, Turns, add_part, in_order
+from aurora.fusion.base import CandidateContext, Order, Part, Turns
 from aurora.quick_classes import NamedTuple
 from aurora.stores.base import SearchedStore
 from aurora.text import is_stop_word, stem, tokenize
-from aurora.types import Chunk, Fused, Place, Ranking
+from aurora.types import Chunk, Place, Ranking
 
 UNANSWERED = "unanswered"  # the contribution that lowers a question that nothing answers
 NEWEST = "newest"  # the one that raises the newest exchange to the place of an earlier one
@@ -96,11 +96,11 @@ def _stems(text: str) -> frozenset[str]:
 
 
 def read_exchanges(
-    store: SearchedStore, fused: Sequence[Fused], context: CandidateContext
+    store: SearchedStore, ordered: Sequence[int], context: CandidateContext
 ) -> dict[int, Said]:
     """What the first exchanges say, in their order: those of the whole memory, and of those that
     only a filter has brought in as many."""
-    rows = [chunk.row for chunk in fused if chunk.row in context.exchanges]
+    rows = [row for row in ordered if row in context.exchanges]
     best = islice((row for row in rows if row in context.best), _READ)
     others = islice((row for row in rows if row not in context.best), _READ)
     wanted = [*best, *others]
@@ -120,14 +120,10 @@ def find_unanswered(exchanges: Mapping[int, Said], query: str) -> frozenset[int]
     )
 
 
-def lower(fused: Iterable[Fused], rows: Set[int]) -> list[Fused]:
+def lower(order: Order, rows: Set[int]) -> Order:
     """Take most of the score of these rows: they match because they ask the same."""
-    return in_order(
-        add_part(chunk, UNANSWERED, -_LOST * chunk.score, raw=-_LOST * chunk.score)
-        if chunk.row in rows
-        else chunk
-        for chunk in fused
-    )
+    lost = {row: -_LOST * score for row, score in order.scores.items() if row in rows}
+    return order.plus(Part(UNANSWERED, lost)).best_first()
 
 
 def without(ranking: Ranking, rows: Set[int]) -> Ranking:
@@ -136,8 +132,8 @@ def without(ranking: Ranking, rows: Set[int]) -> Ranking:
 
 
 def newest_first(
-    fused: Sequence[Fused], exchanges: Mapping[int, Said], best: Set[int]
-) -> tuple[list[Fused], frozenset[int]]:
+    rows: Sequence[int], exchanges: Mapping[int, Said], best: Set[int]
+) -> tuple[list[int], frozenset[int]]:
     """Put the newest exchange about a matter before the best one; also returns the moved rows.
 
     The results show one of them. What only a filter has brought in is compared by itself, so that a
@@ -148,24 +144,18 @@ def newest_first(
         firsts = (first for first in groups if (first in best) == (row in best))
         alike = (first for first in firsts if is_same_matter(exchanges[first], said))
         groups.setdefault(next(alike, row), []).append(row)
-    newest = {
-        first: max(rows, key=lambda row: exchanges[row].time) for first, rows in groups.items()
+    newest = {  # of equal times the first
+        first: max(same, key=lambda row: exchanges[row].time) for first, same in groups.items()
     }
-    moved = {
-        new: first for first, new in newest.items() if exchanges[new].time > exchanges[first].time
+    before = {
+        first: new for first, new in newest.items() if exchanges[new].time > exchanges[first].time
     }
-    chunks = {chunk.row: chunk for chunk in fused}
-    before = {first: chunks[new] for new, first in moved.items()}
-    placed: list[Fused] = []
-    for chunk in fused:
-        if chunk.row not in moved:
-            placed += [before[chunk.row], chunk] if chunk.row in before else [chunk]
-    return placed, frozenset(moved)
-
-
-def _newest(rows: Sequence[int], exchanges: Mapping[int, Said]) -> int:
-    """Of equal times the first."""
-    return max(rows, key=lambda row: exchanges[row].time)
+    moved = frozenset(before.values())
+    placed: list[int] = []
+    for row in rows:
+        if row not in moved:
+            placed += [before[row], row] if row in before else [row]
+    return placed, moved
 
 
 def is_same_matter(one: Said, other: Said) -> bool:

@@ -14,7 +14,7 @@ from itertools import takewhile
 from aurora.retrieval.confidence import coverages
 from aurora.signals.base import SignalScores
 from aurora.signals.exact import leads
-from aurora.types import Fused, Ranking
+from aurora.types import Ranking
 
 LESSONS_UNTIL = 3  # the last place that may be for a lesson
 _MOST = 2  # places for lessons
@@ -26,43 +26,43 @@ _BY_MEANING, _BY_WORDS = 0.8, 0.6
 
 
 def place_lessons(
-    fused: Sequence[Fused],
+    rows: Sequence[int],
     lessons: Set[int],
     scores: Mapping[str, SignalScores],
     rankings: Mapping[str, Ranking],
-) -> tuple[list[Fused], frozenset[int]]:
+) -> tuple[list[int], frozenset[int]]:
     """Move lessons that fit up to the last of the first places; also returns the moved rows.
 
     The first row stays first, and so do definitions that the query names. Lessons keep their order
     among each other.
     """
     levels = {hit.row: hit.score for hit in rankings["exact"].hits} if "exact" in rankings else {}
-    led = sum(1 for _ in takewhile(lambda chunk: leads(levels.get(chunk.row, 0.0)), fused))
+    led = sum(1 for _ in takewhile(lambda row: leads(levels.get(row, 0.0)), rows))
     room = min(_MOST, LESSONS_UNTIL - max(led, 1))
-    compared = [chunk.row for chunk in fused if chunk.row in lessons][:_COMPARED]
-    fits = _fitting(compared, fused, scores, rankings) if room > 0 and compared else set()
-    chosen = [at for at, chunk in enumerate(fused) if chunk.row in fits][:room]
-    placed = [chunk for at, chunk in enumerate(fused) if at not in chosen]
+    compared = [row for row in rows if row in lessons][:_COMPARED]
+    fits = _fitting(compared, rows, scores, rankings) if room > 0 and compared else set()
+    chosen = [at for at, row in enumerate(rows) if row in fits][:room]
+    placed = [row for at, row in enumerate(rows) if at not in chosen]
     moved = set()
     for target, at in enumerate(chosen, LESSONS_UNTIL - len(chosen)):
-        placed.insert(min(at, target), fused[at])
+        placed.insert(min(at, target), rows[at])
         if at > target:
-            moved.add(fused[at].row)
+            moved.add(rows[at])
     return placed, frozenset(moved)
 
 
 def _fitting(
+    lessons: Sequence[int],
     rows: Sequence[int],
-    fused: Sequence[Fused],
     scores: Mapping[str, SignalScores],
     rankings: Mapping[str, Ranking],
 ) -> set[int]:
-    """The rows that are almost as near to the question as the best chunk of all: by meaning, and
+    """The lessons that are almost as near to the question as the best chunk of all: by meaning, and
     without a model by words."""
     if "semantic" in rankings and (hits := rankings["semantic"].hits):
         least, values = _BY_MEANING * hits[0].score, {hit.row: hit.score for hit in hits}
     else:
-        compared = [*rows, *(chunk.row for chunk in fused[:LESSONS_UNTIL])]
+        compared = [*lessons, *rows[:LESSONS_UNTIL]]
         values = dict(zip(compared, coverages(compared, scores, rankings)[0], strict=True))
         least = _BY_WORDS * max(values.values())
-    return {row for row in rows if values.get(row, 0.0) >= least > 0.0}
+    return {row for row in lessons if values.get(row, 0.0) >= least > 0.0}

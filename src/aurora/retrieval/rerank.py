@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Protocol
 from aurora.concurrency import BackgroundTask
 from aurora.embeddings.base import TokenEmbedder
 from aurora.errors import AuroraError, EmbeddingError, LlmError
-from aurora.fusion.base import add_part, scaled
 from aurora.quick_classes import dataclass, replace
 from aurora.retrieval.confidence import never_rising
 from aurora.signals.exact import is_named
@@ -277,15 +276,18 @@ def merge(first: Sequence[Fused], second: Sequence[Fused]) -> list[Fused]:
     merged = [_merged(chunk, places) for chunk in first[:EXPANDED]]
     rows = {chunk.row for chunk in merged}
     new = (chunk for row, (_, chunk) in places.items() if row not in rows)
-    merged += [_merged(chunk._replace(score=0.0, parts=()), places) for chunk in new]
+    merged += [_merged(Fused(chunk.row, 0.0, (), chunk.relevance), places) for chunk in new]
     rows.update(places)
-    rest = [scaled(chunk, 1.0 - EXPANSION) for chunk in first[EXPANDED:] if chunk.row not in rows]
+    rest = [chunk.scaled(1.0 - EXPANSION) for chunk in first[EXPANDED:] if chunk.row not in rows]
     return never_rising((*sorted(merged, key=lambda chunk: -chunk.score), *rest))
 
 
 def _merged(chunk: Fused, places: Mapping[int, tuple[int, Fused]]) -> Fused:
-    kept = scaled(chunk, 1.0 - EXPANSION)
+    kept = chunk.scaled(1.0 - EXPANSION)
     if chunk.row not in places:
         return kept
     rank, again = places[chunk.row]
-    return add_part(kept, "expansion", EXPANSION * again.score, raw=again.score, rank=rank)
+    part = Contribution("expansion", rank, again.score, again.score, EXPANSION * again.score)
+    return Fused(
+        kept.row, kept.score + part.value, (*kept.contributions, part), relevance=kept.relevance
+    )

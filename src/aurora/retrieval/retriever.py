@@ -171,7 +171,8 @@ class HybridRetriever:
             results = tuple(result for result in found if result.score >= query.min_score)
         # Names help where words were wrong, not where a filter excluded what they found.
         is_unknown = not results and (eligible is None or not signals)
-        nearest = self._nearest(words) if is_unknown or candidates.no_keyword_match else ()
+        is_unknown = query.suggest and (is_unknown or candidates.no_keyword_match)
+        nearest = self._nearest(words) if is_unknown else ()
         if results and candidates.no_keyword_match:
             candidates.notes += self._suggest(nearest)
         return SearchResults(

@@ -33,6 +33,7 @@ _notes: ContextVar[list[str] | None] = ContextVar("notes", default=None)
 
 _NAMED = re.compile(r'^\d+\. (\S+?):\d|"path":"([^"]+)"', re.MULTILINE)
 _BYTES_OF_TOKEN, _MOST_OF_FILE = 4, 25_000  # where agents cut a file that they read
+_COUNTED = 4_000  # characters
 _NOT_SOURCES = {".git", ".aurora"}
 
 
@@ -46,6 +47,7 @@ class MemoryPool:
     read_only: bool = False  # nothing is written, not even a use
     _memories: dict[Places, Memory] = field(default_factory=dict)
     _turns: dict[Path | str, threading.Lock] = field(default_factory=dict)
+    _places: dict[str, Places] = field(default_factory=dict)  # of the latest call by name
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -58,7 +60,7 @@ class MemoryPool:
 
     def memory(self, name: str = "") -> Memory:
         """The open memory of a name."""
-        places = Places.find(self._folder(name), self.environ)
+        places = self._places[name] = Places.find(self._folder(name), self.environ)
         with self._lock:
             if places not in self._memories:
                 self._memories[places] = self._open(places, _add_note, self._folder(name))
@@ -108,14 +110,14 @@ class MemoryPool:
         """Write the numbers of a call of a tool to the user's log."""
         with suppress(AuroraError, OSError, ValueError):
             folder = self.folders.get(name, self.folders[self.names[0]])
-            places = Places.find(folder, self.environ)
+            places = self._places.get(name) or Places.find(folder, self.environ)
             record = UsageRecord(
                 time.time(),
                 "mcp",
                 "",
                 tool,
                 milliseconds=round(seconds * 1000),
-                tokens=count_tokens(text) if text else 0,
+                tokens=_count_tokens(text),
                 whole=_whole_tokens(text, places.root or folder),
                 error=error,
                 memory=memory_key(places.memory_folder),
@@ -151,6 +153,12 @@ class MemoryPool:
             reads_on=True,
             read_only=self.read_only,
         )
+
+
+def _count_tokens(text: str) -> int:
+    """The tokens of an answer, of a long one by those of its beginning: the log is an estimate."""
+    beginning = text[:_COUNTED]
+    return round(count_tokens(beginning) * len(text) / len(beginning)) if text else 0
 
 
 def _whole_tokens(text: str, root: Path) -> int:

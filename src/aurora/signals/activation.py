@@ -56,7 +56,7 @@ def retrieval_probability(strength: float) -> float:
 
 
 def _counted(ages: Iterable[float]) -> list[float]:
-    return [age if age > _YOUNGEST else _YOUNGEST for age in ages if math.isfinite(age)]
+    return [age if age > _YOUNGEST else _YOUNGEST for age in filter(math.isfinite, ages)]
 
 
 def _sum(counted: Iterable[float], decay: float) -> float:
@@ -123,10 +123,8 @@ class ActivationScores:
 
     def hits(self, rows: Collection[int]) -> list[Hit]:
         """Ranks are those among the rows: the activation of all chunks is never needed."""
-        uses = {
-            row: (*used.accesses, *used.commits)
-            for row, used in self._store.search.get_uses(list(rows)).items()
-        }
+        read = self._store.search.get_uses(list(rows)).items()
+        uses = {row: (*accesses, *commits) for row, (accesses, commits) in read}
         activations = self._engine.activations(uses, self._now.timestamp())
         return SparseScores(activations).hits(rows)
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from bisect import bisect_right
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from heapq import nsmallest
 from importlib import import_module
+from operator import itemgetter
 from types import ModuleType
 from typing import Protocol, TypeGuard
 
@@ -96,8 +98,11 @@ class Signal(Protocol):
 class SparseScores:
     """`SignalScores` held in a dict. A score of 0 counts as none."""
 
-    def __init__(self, scores: Mapping[int, float], *, ceiling: float = 1.0) -> None:
-        self.ceiling = ceiling
+    def __init__(
+        self, scores: Mapping[int, float], *, ceiling: float = 1.0, counted: int = sys.maxsize
+    ) -> None:
+        """Chunks behind the best `counted` all have the rank after these."""
+        self.ceiling, self._counted = ceiling, counted
         self._scores = {row: score for row, score in scores.items() if score}
         self._sorted: list[float] | None = None
 
@@ -116,11 +121,12 @@ class SparseScores:
         return [Hit(row, score, 1 + above) for row, score, above in ranked]
 
     def above(self, scores: Sequence[float]) -> list[int]:
-        """For each number, how many chunks have a higher score."""
+        """For each number, how many chunks have a higher score, at most `counted`."""
         if self._sorted is None:
             self._sorted = sorted(self._scores.values())
         ascending, total = self._sorted, len(self._sorted)
-        return [total - bisect_right(ascending, score) for score in scores]
+        counts = (total - bisect_right(ascending, score) for score in scores)
+        return [min(count, self._counted) for count in counts]
 
 
 def import_dense_scores() -> ModuleType | None:
@@ -138,5 +144,6 @@ def import_if_numpy(name: str) -> ModuleType | None:
 
 def rank_rows(name: str, scores: SignalScores, rows: Collection[int]) -> Ranking:
     """One signal's ranking of some chunks, best first."""
-    hits = sorted(scores.hits(rows), key=lambda hit: (-hit.score, hit.row))
+    hits = sorted(scores.hits(rows))  # by row
+    hits.sort(key=itemgetter(1), reverse=True)  # by score: equal ones stay in order
     return Ranking(name, tuple(hits), scores.ceiling)

@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
@@ -36,7 +37,6 @@ from aurora.signals.bm25_segment import (
     LAYOUT,
     KeywordSegment,
     open_bm25_file,
-    read_arrays,
     require_ends,
 )
 from aurora.signals.derived_index import DerivedIndex
@@ -71,6 +71,7 @@ Postings: TypeAlias = Sequence[tuple[Array, Array]]  # for each segment
 
 _BROAD = 150_000  # postings: adding them in plain Python takes as long as importing numpy
 _MANY_REMOVED = 500  # documents: so many are left out with numpy
+_LARGE = 1 << 21  # postings: a segment of more is written as soon as it is made
 _SMALL = 2_000  # documents: segments of so many are merged at once
 _PROGRESS_EVERY = 1000  # chunks
 # The share of all chunks that may have changed for an update. A build takes little longer from
@@ -105,7 +106,7 @@ class BM25Scorer:
     ) -> None:
         """Index (id, text) pairs. Replaces the current index.
 
-        With `spill`, where the index will be saved, all segments but the last are drafts there.
+        With `spill`, where the index will be saved, large segments are drafts there.
         """
         segments = self._build(documents, spill)
         self._use(segments, tokens=_count_tokens(segments))
@@ -116,11 +117,11 @@ class BM25Scorer:
         segments: list[Segment] = []
         try:
             for arrays in _maker().build_segments(documents, self._analysis):
-                if segments and spill:
-                    last = read_arrays(segments[-1].arrays, *ARRAYS)
-                    with suppress(OSError):  # such as a full disk: it stays in memory
-                        segments[-1] = Segment(write_draft(spill, kind=KIND, arrays=last))
                 segments.append(Segment(MemoryArrays(arrays)))
+                if spill and len(arrays["documents"]) > _LARGE:
+                    with suppress(OSError):  # such as a full disk: it stays in memory
+                        segments[-1] = Segment(write_draft(spill, kind=KIND, arrays=arrays))
+                del arrays  # of several large segments, one is in memory
         except BaseException:
             discard(segments)
             raise
@@ -161,9 +162,11 @@ class BM25Scorer:
             counts = [(arrays.size("rows"), len(gone)) for arrays, gone in segments]
             maker = _maker()
             if merged := pick_merges(counts, most=maker.MOST_DOCUMENTS, small=_SMALL):
-                for arrays, _ in segments[merged]:
-                    require_ends(arrays)
-                segments[merged] = [Segment(MemoryArrays(maker.merge(segments[merged])))]
+                for part, _ in segments[merged]:
+                    require_ends(part)
+                arrays = maker.merge(segments[merged])
+                discard(segments[merged])
+                segments[merged] = [Segment(MemoryArrays(arrays))]
             self._use(segments, tokens=_count_tokens(segments))
 
     def without_removed(self) -> BM25Scorer | None:
@@ -331,16 +334,15 @@ class BM25Scorer:
             lengths = [segment.lengths for segment in self._segments]
             self._dense = average, places, numpy.all_discounts(lengths, average, self.parameters)
         _, places, discounts = self._dense
-        scores: RankedScores = numpy.sum_dense(
+        scores: RankedScores = _maker("bm25_top").TopScores(
             matches, discounts, places, parameters=self.parameters, ceiling=ceiling
         )
         return scores
 
 
-def _maker() -> ModuleType:
-    from aurora.signals import bm25_index  # noqa: PLC0415 - numpy
-
-    return bm25_index
+def _maker(name: str = "bm25_index") -> ModuleType:
+    """A module of this package that needs numpy."""
+    return import_module(f"aurora.signals.{name}")
 
 
 def _count_tokens(segments: Iterable[Segment]) -> int:

@@ -21,6 +21,8 @@ from aurora.stores.base import TermCounts
 from aurora.text import words_found
 from aurora.types import Hit
 
+COUNTED = 1_000  # best chunks: those behind them have one rank, the one after
+
 Number: TypeAlias = Any  # a float, or an array of them: the arithmetic is the same
 
 
@@ -124,7 +126,9 @@ class BM25Scores:
     ) -> None:
         self._scores, self._matches, self._segments = scores, matches, segments
         self._words = words
-        self._cached: dict[int, list[Match]] = {}
+        # By row, because several stages ask about the same rows.
+        self._places: dict[int, tuple[int, int] | None] = {}
+        self._by_row: dict[int, list[Match]] = {}
 
     @property
     def ceiling(self) -> float:
@@ -151,7 +155,8 @@ class BM25Scores:
         return words_found(self._words, {match.term for match in self._found(row)})
 
     def has(self, row: int, term: str) -> bool:
-        return any(match.term == term for match in self._found(row))
+        matches = [match for match in self._matches if match.term == term]
+        return self._contain(row, matches) != []
 
     def coverage(self, row: int) -> float:
         return self._share(self._found(row))
@@ -162,20 +167,30 @@ class BM25Scores:
 
     def _found(self, row: int) -> list[Match]:
         """The terms that a document contains."""
-        if row not in self._cached:
-            self._cached[row] = self._find(row)
-        return self._cached[row]
+        if row not in self._by_row:
+            self._by_row[row] = self._contain(row, self._matches)
+        return self._by_row[row]
 
-    def _find(self, row: int) -> list[Match]:
+    def _contain(self, row: int, matches: Sequence[Match]) -> list[Match]:
+        """Those of the terms that a document contains."""
+        if row not in self._places:
+            self._places[row] = self._place(row)
+        if (found := self._places[row]) is None:
+            return []
+        number, place = found
+        return [match for match in matches if _contains(match.postings[number][0], place)]
+
+    def _place(self, row: int) -> tuple[int, int] | None:
+        """The segment that has a document, and its place there."""
         for number, segment in enumerate(self._segments):
             place = segment.place(row)
             if place is not None:
-                return [
-                    match
-                    for match in self._matches
-                    if find_place(place, match.postings[number][0]) is not None
-                ]
-        return []
+                return number, place
+        return None
+
+
+def _contains(documents: Array, place: int) -> bool:
+    return find_place(place, documents) is not None
 
 
 def find_place(number: int, ascending: Array) -> int | None:
@@ -208,4 +223,4 @@ def sum_sparse(
                 scores[place] = scores.get(place, 0.0) + factor * weight
         # Rows of an index just built are numpy integers, which databases reject.
         by_row.update((int(rows[place]), score) for place, score in scores.items())
-    return SparseScores(by_row, ceiling=ceiling)
+    return SparseScores(by_row, ceiling=ceiling, counted=COUNTED)

@@ -133,7 +133,7 @@ def sum_dense(
             values *= idf
             if factor != 1.0:
                 values *= factor
-            part[at] += values  # a term has one posting in a document
+            np.add.at(part, at, values)
     return DenseScores(scores, places, ceiling=ceiling, postings=_TermPlaces(matches, starts))
 
 
@@ -224,7 +224,7 @@ def _contenders(scores: Floats, limit: int, postings: TermPlaces) -> Places:
         places: Places = np.unique(np.concatenate(list(postings)))
         scored: Places = places[scores[places] != 0.0]
         return scored
-    return np.flatnonzero(scores)
+    return np.flatnonzero(scores != 0.0)  # with floats themselves, numpy is ten times as slow
 
 
 def nth_best(values: Floats, n: int) -> np.float64:

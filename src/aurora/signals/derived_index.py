@@ -10,12 +10,15 @@ from __future__ import annotations
 import logging
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
 from aurora.errors import IndexFileError, IndexVersionError
+from aurora.files import open_file
+from aurora.platforms import lock
 from aurora.stores.base import Store
 from aurora.types import IndexCheck, IndexState, Json, Listener, Note, ignore_events
 
@@ -215,7 +218,8 @@ class DerivedIndex(ABC, Generic[Index]):
     def _update(self, generation: int) -> Index:
         """Open, merge or build the index. Reports a rebuild."""
         try:
-            index = self._open_or_merge(generation)
+            with self._turn():
+                index = self._open_or_merge(generation)
         except IndexVersionError:
             self._listen(Note(f"Rebuilding {self.title} (made by another version)..."))
             index = None
@@ -226,6 +230,16 @@ class DerivedIndex(ABC, Generic[Index]):
             return self._build(generation)
         self._held = index, generation
         return index
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """One process at a time merges: the next one opens the file that it saves."""
+        with ExitStack() as stack:
+            with suppress(OSError):  # there is no folder yet, or nothing can be written to it
+                if not self._store.is_read_only:
+                    turn = stack.enter_context(open_file(self._path.with_suffix(".lock"), "ab"))
+                    lock(turn, wait=True)
+            yield
 
     def _open_or_merge(self, generation: int) -> Index | None:
         """The up-to-date index, from the file or from memory; None when both are of no use."""

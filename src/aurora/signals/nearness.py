@@ -75,16 +75,14 @@ def _nearness(chunk: Chunk, words: Sequence[str]) -> float:
         for (_, end, one), (start, _, other) in pairwise(found)
         if other == one + 1 and start - end <= _BESIDE + len(words[one])
     }
-    most, first = 0, 0
-    within: dict[int, int] = {}  # word → how often in the window
+    most, before = 0, -1
+    last: dict[int, int] = {}  # word → where it was last
     for start, _, word in found:
-        within[word] = within.get(word, 0) + 1
-        while start - found[first][0] > _WINDOW:
-            gone = found[first][2]
-            within[gone] -= 1
-            if not within[gone]:
-                del within[gone]
-            first += 1
-        most = max(most, len(within))
+        last[word] = start
+        if word != before:  # the same word again adds none to the window
+            most = max(most, sum([start - at <= _WINDOW for at in last.values()]))
+            if most == len(words):
+                break
+        before = word
     window = (most - 1) / (len(words) - 1) if most else 0.0
     return (window + len(pairs) / (len(words) - 1)) / 2.0

@@ -8,7 +8,6 @@ because of what it says.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import stat
@@ -18,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from aurora.files import make_folder, read_file, replacing
+from aurora.files import digest_of, make_folder, read_file, replacing
 
 if TYPE_CHECKING:
     from aurora.sources.reading import Skipped
@@ -61,7 +60,7 @@ def is_same(place: Path, look: Look) -> bool:
 
 def hidden_name(path: Path) -> str:
     """Stands in a look for the path of a forgotten file, which is stored nowhere."""
-    return hashlib.sha256(os.fsencode(path)).hexdigest()
+    return digest_of(os.fsencode(path))
 
 
 def hide(place: Path, look: Look, forgotten: Mapping[str, str]) -> dict[str, str]:

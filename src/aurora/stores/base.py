@@ -17,10 +17,11 @@ from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager
 from datetime import datetime
+from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
-from aurora.errors import EmbedderMismatchError
+from aurora.errors import EmbedderMismatchError, StoreBusyError
 from aurora.quick_classes import NamedTuple, dataclass
 from aurora.types import (
     Chunk,
@@ -109,6 +110,25 @@ class Reasoning:
     success_score: float
     usage_count: int
     created_at: datetime
+
+
+class Work(StrEnum):
+    """What only one process at a time does to a store. The two may go on beside each other."""
+
+    INDEX = "indexing"
+    VECTORS = "embedding"  # replacing all vectors
+
+    def busy(self, place: str, owner: str = "") -> StoreBusyError:
+        """The error while another process does it."""
+        if self is Work.VECTORS:
+            return StoreBusyError(
+                f"The vectors of {place} are being replaced by another process{owner}",
+                hint="wait until it has finished: `aur mem stats` shows how far it is",
+            )
+        return StoreBusyError(
+            f"{place} is being indexed by another process{owner}",
+            hint="wait until the other `aur mem index` has finished, then try again",
+        )
 
 
 class Embedder(NamedTuple):
@@ -603,12 +623,12 @@ class Store(Protocol):
     def snapshot(self) -> AbstractContextManager[Store]:
         """The store as it is now, for reading in this thread. Blocks no writer."""
 
-    def alone(self) -> AbstractContextManager[Callable[[Progress], None]]:
-        """Hold the index lock of this store; `StoreBusyError` at once if another process or thread
-        holds it. A killed process releases it. Yields a function that shows all readers how far the
+    def alone(self, work: Work = Work.INDEX) -> AbstractContextManager[Callable[[Progress], None]]:
+        """Hold the lock for this work; `StoreBusyError` at once if another process or thread holds
+        it. A killed process releases it. Yields a function that shows all readers how far the
         holder is."""
 
-    def run_progress(self) -> Progress | None:
-        """What the holder of the index lock has shown, in any process; None without a holder."""
+    def run_progress(self, work: Work = Work.INDEX) -> Progress | None:
+        """What the holder of the lock has shown, in any process; None without a holder."""
 
     def close(self) -> None: ...

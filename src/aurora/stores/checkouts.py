@@ -7,7 +7,6 @@ metadata. The first version has none, so a memory of one checkout knows nothing 
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
@@ -15,6 +14,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from aurora.files import digest_of
 from aurora.lazy_patterns import lazy_pattern
 from aurora.stores.base import Checkout, Checkouts, FileState, KnownCheckout
 from aurora.stores.shared import UNKNOWN, D, Part
@@ -128,7 +128,7 @@ class CheckoutPart(Part[D], Checkouts):
 
 def variant_of(state: FileState) -> str:
     """A name for the version of a file that this state describes."""
-    return hashlib.sha256(state.digest.encode()).hexdigest()[:8]
+    return digest_of(state.digest.encode())[:8]
 
 
 def same_definitions(old: Iterable[str], new: Iterable[str]) -> dict[str, str]:

@@ -107,7 +107,7 @@ FILE_FIELDS = (
 )  # fmt: skip
 READ_AT = FILE_FIELDS.index("history_read_at")
 file_values = attrgetter(*FILE_FIELDS)
-_KINDS = frozenset(map(str, Kind))
+_KINDS = {str(kind): kind for kind in Kind}
 
 
 def chunk_of(
@@ -141,18 +141,18 @@ def place_of(columns: Sequence[Any]) -> Place:
     Pieces of a document have its id before `@`. Turns without a number are numbered by row.
     """
     row, id_, kind, path, namespace, source, session, seq, project, qualified_name = columns
-    known_kind = Kind(kind) if kind in _KINDS else Kind.CODE  # reading the chunk reports damage
+    known_kind = _KINDS.get(kind, Kind.CODE)  # reading the chunk reports damage
     home = path or id_.partition("@")[0]
     if session is not None:
         turn = int(seq) if seq is not None and seq.isdecimal() else row
         talk, is_exchange = f"{namespace}\0{session}", source == SESSION
         folder = str(project or "") if is_exchange else ""
-        return Place(known_kind, path, home, talk, turn, is_exchange=is_exchange, project=folder)
+        return Place(known_kind, path, home, talk, turn, "", False, is_exchange, folder)
     if source == "conversation":
         return Place(known_kind, path, home, path, row)
-    inside = "" if known_kind.is_prose else qualified_name or ""
-    told = is_recorded(known_kind, source)
-    return Place(known_kind, path, home, qualified_name=inside, is_recorded=told)
+    if not known_kind.is_prose:
+        return Place(known_kind, path, home, "", 0, qualified_name or "")
+    return Place(known_kind, path, home, "", 0, "", is_recorded(known_kind, source))
 
 
 # Words of a query for the database's own text search. An underscore between letters or digits is

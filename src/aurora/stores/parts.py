@@ -163,8 +163,9 @@ class ChunkPart(Part[D], Chunks):
         if path == ".":
             return self.ids(f"{_RELATIVE} ORDER BY id")
         folder = f"{path.rstrip('/')}/"
-        below = "path = ? OR substr(path, 1, length(?)) = ? ORDER BY id"
-        return self.ids(below, path, folder, folder)
+        # As above, by the index of paths.
+        below = "path = ? OR (path >= ? AND path < ?) ORDER BY id"
+        return self.ids(below, path, folder, f"{folder}{chr(sys.maxunicode)}")
 
     def find_in_namespace(self, namespace: str) -> list[str]:
         return self.ids("namespace = ? ORDER BY id", namespace)

@@ -15,7 +15,7 @@ from aurora.errors import StoreFormatError
 from aurora.session_facts import SESSION
 from aurora.stores.base import Definition, Search
 from aurora.stores.matching import has_wildcard, like, literal_parts, name_test, phrase_pattern
-from aurora.stores.shared import D, Part, Row
+from aurora.stores.shared import D, Parameters, Part, Row
 from aurora.text import fold_name, has_cjk, is_text
 from aurora.types import Criteria, Json, Kind, symbols_of
 
@@ -119,13 +119,22 @@ class SearchPart(Part[D], Search):
     def _like(self, column: str) -> str:
         return f"{column} {self._database.like} ? ESCAPE '!'"
 
+    def having_words(self, words: Sequence[str]) -> tuple[str, Parameters]:  # noqa: ARG002
+        """A condition that chunks with all these words fulfil, `AND …`, and its values."""
+        return "", ()
+
+    def having_parts(self, parts: Sequence[str]) -> tuple[str, Parameters]:  # noqa: ARG002
+        """A condition that chunks with one of these parts of words fulfil, and its values."""
+        return "", ()
+
     def rows_by_text(self, words: Sequence[str], condition: str = "") -> set[int]:
         """Rows with a phrase in their texts. LIKE, which may ignore only ASCII case, preselects."""
         pattern = like(*(word for word in words if word.isascii() or has_cjk(word)))
+        having, values = self.having_words(words)
         rows = self._database.rows(
             f"SELECT {self._database.row}, name, content {self._database.searchable} {condition} "
-            f"AND ({self._like('name')} OR {self._like('content')})",
-            (pattern, pattern),
+            f"{having} AND ({self._like('name')} OR {self._like('content')})",
+            (*values, pattern, pattern),
         )
         if not rows:  # the usual case: compiling the pattern takes 20 ms
             return set()
@@ -145,12 +154,13 @@ class SearchPart(Part[D], Search):
         points = f"{' + '.join(either)} + CAST({names} AS double precision) / {len(kept) + 1}"
         condition = self.cjk_only if all(map(has_cjk, kept)) else ""
         patterns = [like(term) for term in kept]
+        having, values = self.having_parts(kept)
         # The inner limit keeps the database from computing the points once per use.
         rows = self._database.rows(
             f"SELECT * FROM (SELECT {self._database.row} AS number, {points} AS points "
-            f"{self._database.searchable} {condition} LIMIT {sys.maxsize}) AS judged "
+            f"{self._database.searchable} {condition} {having} LIMIT {sys.maxsize}) AS judged "
             "WHERE points > 0 ORDER BY points DESC, number LIMIT ?",
-            (*(pattern for pattern in patterns for _ in range(2)), *patterns, limit),
+            (*(pattern for pattern in patterns for _ in range(2)), *patterns, *values, limit),
         )
         return [(row, points / (1 + points)) for row, points in rows]
 

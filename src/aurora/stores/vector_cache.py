@@ -10,7 +10,6 @@ the cache is not used until the next run; a damaged file is deleted.
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import sqlite3
 import zlib
@@ -19,7 +18,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from aurora.errors import AuroraError
-from aurora.files import make_file, make_folder, require_own
+from aurora.files import digest_of, make_file, make_folder, require_own
 from aurora.stores.base import Embedder
 from aurora.stores.shared import Row
 
@@ -50,7 +49,7 @@ class VectorCache:
     @contextmanager
     def open(self, embedder: Embedder) -> Iterator[CachedVectors]:
         """The vectors of one embedder, for one thread."""
-        name = hashlib.sha256("\0".join(map(str, embedder)).encode()).hexdigest()[:16]
+        name = digest_of("\0".join(map(str, embedder)).encode())[:16]
         cached = CachedVectors(self.folder / f"{name}.db", 2 * embedder.dimension, self._most_bytes)
         try:
             yield cached

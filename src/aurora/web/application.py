@@ -24,7 +24,7 @@ from aurora.web.guard import Access, Guard, refuse
 from aurora.web.live import Watcher, stream_events
 from aurora.web.page_export import export_search, export_session
 
-_AT_ONCE = 4  # requests that are worked on: more would only slow each other down
+_AT_ONCE = 4  # requests that are worked on, beside a search
 _TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css"}  # of built files
 VIEWS = ("/", "/sessions", "/sessions/{id:path}", "/lessons", "/agents", "/map", "/health")
 
@@ -63,7 +63,8 @@ def export_page(pool: MemoryPool, *, query: str = "", session: str = "") -> str:
 
 def make_app(door: Door, is_ending: Callable[[], bool]) -> ASGIApp:
     """The page and its API over the memories of this door. Streams end with the server."""
-    watcher, turns = Watcher(door), asyncio.Semaphore(_AT_ONCE)
+    watcher = Watcher(door)
+    turns, search_turn = asyncio.Semaphore(_AT_ONCE), asyncio.Semaphore(1)
     built = read_page()
     index = built.get("index.html", b"")
 
@@ -84,7 +85,7 @@ def make_app(door: Door, is_ending: Callable[[], bool]) -> ASGIApp:
         )
 
     routes = [
-        *(api.route(door, turns) for api in TABLE),
+        *(api.route(door, search_turn if api.is_typed else turns) for api in TABLE),
         Route("/api/events", events, methods=["GET"]),
         *(Route(path, page, methods=["GET"]) for path in VIEWS),
         Route("/{name:path}", asset, methods=["GET"]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from aurora.engine.listed_entries import (
+    ListedEntry,
     forget_entry,
     list_entries,
     preview_forget,
@@ -13,11 +14,15 @@ from aurora.types import Json
 from aurora.web.door import Door
 
 _MOST = 500
+_LONGEST = 2_000  # characters of a listed text
 _STATES = ("", "current", "replaced", "stale", "failed")
 
 
 def lessons(door: Door, *, state: str = "", limit: int = _MOST) -> dict[str, Json]:
-    """Lessons and documents, newest first; `state` is current, replaced, stale or failed."""
+    """Lessons and documents, newest first; `state` is current, replaced, stale or failed.
+
+    Of a long text the first 2,000 characters are listed; `cut` says how many are left out.
+    """
     if state not in _STATES:
         raise QueryError(f"There is no state {state!r}", hint="current, replaced, stale or failed")
     most = max(1, min(limit, _MOST))
@@ -28,7 +33,12 @@ def lessons(door: Door, *, state: str = "", limit: int = _MOST) -> dict[str, Jso
         if (state != "failed" or entry.version.has_failed)
         and (state != "stale" or any(remark.startswith("stale") for remark in entry.remarks))
     ]
-    return {"lessons": [entry.as_record() for entry in kept], "more": len(entries) == most}
+    return {"lessons": [_list_entry(entry) for entry in kept], "more": len(entries) == most}
+
+
+def _list_entry(entry: ListedEntry) -> Json:
+    record, text = entry.as_record(), entry.version.text
+    return {**record, "text": text[:_LONGEST], "cut": max(0, len(text) - _LONGEST)}
 
 
 def entry_history(door: Door, *, id_: str) -> dict[str, Json]:
@@ -48,6 +58,8 @@ def learn(
 ) -> dict[str, Json]:
     """Keep a lesson; or with another `kind`, such as decision or plan, a document with a title."""
     memory = door.memory
+    if not 0.0 <= score <= 1.0:
+        raise QueryError(f"score must be from 0 to 1, not {score}")
     if kind == "lesson":
         learned = memory.learn(text, score=score, private=private, files=files)
         id_, outcome, entries = learned.id, "learned", learned.similar

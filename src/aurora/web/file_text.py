@@ -29,7 +29,8 @@ _MOST_LINES = 2_000  # of one answer
 _LONGEST = 2_000  # characters of a line
 _MOST_TO_READ = 500_000  # characters: of a longer file the words have no classes
 _VSCODE = "vscode://file{path}:{line}"
-_SCRIPTED = re.compile(r"(javascript|data|vbscript|https?|blob|file):", re.IGNORECASE)
+_SCHEME = re.compile(r"([a-z][a-z0-9+.-]*):", re.IGNORECASE)
+_OF_BROWSERS = frozenset(("javascript", "vbscript", "data", "blob", "file", "http", "https"))
 
 
 def file(door: Door, *, id_: str, from_: int = 1, to: int = 0, memory: str = "") -> dict[str, Json]:
@@ -55,7 +56,7 @@ def file(door: Door, *, id_: str, from_: int = 1, to: int = 0, memory: str = "")
         "lines": [*_highlight(cut, chunk.language, chunk.path)[start - first :]],
         "outline": outline(holder, chunk),
         "note": note or None,
-        "editor_link": _editor_link(holder, chunk),
+        "editor_link": editor_link(holder, chunk),
     }
 
 
@@ -122,11 +123,12 @@ def _entry(chunk: Chunk, lines: Lines) -> Json:
     return {"id": chunk.id, "name": name, "kind": str(chunk.kind), "lines": [*lines]}
 
 
-def _editor_link(holder: Memory, chunk: Chunk) -> str | None:
+def editor_link(holder: Memory, chunk: Chunk) -> str | None:
     """A link that opens the file at the chunk's line, by `ui.links` if that names an editor."""
     if holder.root is None or not chunk.path or chunk.lines is None:
         return None
     pattern = holder.settings.ui.links
-    is_editor = "{path}" in pattern and not _SCRIPTED.match(pattern)
+    scheme = _SCHEME.match(pattern)  # browsers overlook spaces and line breaks in one
+    is_editor = "{path}" in pattern and scheme and scheme[1].lower() not in _OF_BROWSERS
     link = make_link(pattern if is_editor else _VSCODE, holder.root.resolve())
     return link(chunk, chunk.lines.start)

@@ -67,7 +67,7 @@ def map_lit(door: Door, *, q: str) -> dict[str, Json]:
     """The points of a query's results, as [place of the point, id, rank]."""
     memory = door.memory
     found = _map(memory)
-    results = memory.search(q, limit=_LIT, memories=[memory.label]).results
+    results = memory.search(q, limit=_LIT, suggest=False, memories=[memory.label]).results
     ids = [result.chunk_id for result in results]
     places = places_of(memory, found, ids) if found else {}
     return {"points": [[places[id_], id_, n] for n, id_ in enumerate(ids, 1) if id_ in places]}

@@ -10,6 +10,7 @@ import asyncio
 import inspect
 import json
 import logging
+import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -48,6 +49,7 @@ class Api:
     method: str
     path: str
     view: View
+    is_typed: bool = False  # asked with each key: one at a time is sooner through than several
 
     @cached_property
     def parameters(self) -> Mapping[str, tuple[type, object]]:
@@ -173,7 +175,9 @@ def _read(name: str, value: object, type_: type) -> object:
     """A value as the view wants it. In a query all values are texts."""
     if type_ in (int, float) and isinstance(value, str | int | float):
         with suppress(ValueError, OverflowError):
-            return type_(value)
+            number = type_(value)
+            if math.isfinite(number):
+                return number
     elif type_ is bool and value in (True, False, "1", "0", "true", "false", ""):
         return value in (True, "1", "true")
     elif type_ is str and isinstance(value, str):

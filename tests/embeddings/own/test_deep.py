@@ -10,7 +10,13 @@ import pytest
 from numpy.typing import NDArray
 
 from aurora.embeddings.aurora import model as deep
-from aurora.embeddings.aurora.model import NumpyLayers, deep_sums, shallow_sums
+from aurora.embeddings.aurora.model import (
+    READ,
+    NumpyLayers,
+    deep_sums,
+    shallow_sums,
+    window_sums,
+)
 from aurora.embeddings.aurora.weights import Floats
 from aurora.embeddings.compute import unit_rows
 from tests.embeddings.own.making import Tensors, make_tensors
@@ -50,21 +56,28 @@ def test_shallow_sums_up_pieces_by_weight_and_root_of_count(tensors: Tensors) ->
     assert near(shallow_sums(tensors, TEXTS), np.array(expected))
 
 
-def test_deep_adds_what_the_layers_make_of_each_window(
+def test_deep_adds_what_the_layers_make_of_the_beginning(
     tensors: Tensors, layers: NumpyLayers
 ) -> None:
-    expected = []
+    context = []
     for text in TEXTS:
-        rows = vectors_of(tensors, text)
-        windows = [rows[start : start + 128].copy() for start in range(0, len(rows), 128)]
-        understood = np.concatenate([layers(window, [len(window)]) for window in windows])
-        expected.append(pooled(tensors, text, rows + understood))
-    assert near(deep_sums(tensors, layers, TEXTS), np.array(expected))
+        head = text[:READ]
+        counts = Counter(head)
+        weights = [counts[piece] ** -0.5 * float(tensors["weight"][piece]) for piece in head]
+        amounts = np.array(weights, np.float32)
+        context += [*layers(vectors_of(tensors, head), [len(head)], amounts)]
+    expected = shallow_sums(tensors, TEXTS) + np.array(context)
+    assert near(deep_sums(tensors, layers, TEXTS), expected)
 
 
 def test_layers_that_add_nothing_leave_the_shallow_sum(tensors: Tensors) -> None:
-    found = deep_sums(tensors, lambda rows, lengths: rows[: sum(lengths)], TEXTS)
-    assert near(found, shallow_sums(tensors, TEXTS))
+    found = deep_sums(tensors, window_sums, [text[:READ] for text in TEXTS])
+    assert near(found, shallow_sums(tensors, [text[:READ] for text in TEXTS]))
+
+
+def test_a_long_text_counts_to_its_end(tensors: Tensors, layers: NumpyLayers) -> None:
+    short, long = [1] * READ, [1] * READ + [2] * 900
+    assert not near(deep_sums(tensors, layers, [short]), deep_sums(tensors, layers, [long]))
 
 
 def test_windows_are_run_a_bounded_number_at_a_time(
@@ -73,14 +86,14 @@ def test_windows_are_run_a_bounded_number_at_a_time(
     whole = deep_sums(tensors, layers, TEXTS)
     seen: list[Sequence[int]] = []
 
-    def run(rows: Floats, lengths: Sequence[int]) -> Floats:
+    def run(rows: Floats, lengths: Sequence[int], amounts: Floats) -> Floats:
         seen.append(lengths)
-        assert len(rows) == sum(lengths)
-        return layers(rows, lengths)
+        assert len(rows) == len(amounts) == sum(lengths)
+        return layers(rows, lengths, amounts)
 
     monkeypatch.setattr(deep, "_WINDOWS_AT_ONCE", 4)
     assert near(deep_sums(tensors, run, TEXTS), whole)
-    assert seen == [[1, 3, 10, 128], [128, 24, 128, 128], [44, 128]]
+    assert seen == [[1, 3, 10, READ], [READ, READ]]
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper, save_model
 
-from aurora.embeddings.aurora.model import LayerRunner, NumpyLayers, OnnxLayers
+from aurora.embeddings.aurora.model import LayerRunner, NumpyLayers, OnnxLayers, window_sums
 from aurora.embeddings.aurora.weights import GRAPH, Floats, piece_vectors
+from aurora.embeddings.compute import unit_rows
 from tests.embeddings.own.making import Tensors, make_model, make_tensors
 from training.model.graph import write_layers
 
@@ -36,22 +37,20 @@ def rows(tensors: Tensors, lengths: list[int]) -> Floats:
     return piece_vectors(tensors, pieces)
 
 
-def sums(found: Floats, lengths: list[int]) -> Floats:
-    """A vector of length 1 a window, as a text of one window would have."""
-    summed = np.add.reduceat(found, np.cumsum([0, *lengths[:-1]]), axis=0)
-    return np.asarray(summed / np.linalg.norm(summed, axis=1, keepdims=True))
+def equal(lengths: list[int]) -> Floats:
+    return np.ones(sum(lengths), np.float32)
 
 
 def by_numpy(tensors: Tensors, given: Floats, lengths: list[int] = LENGTHS) -> Floats:
-    return NumpyLayers(tensors)(given.copy(), lengths)
+    return NumpyLayers(tensors)(given.copy(), lengths, equal(lengths))
 
 
 def test_both_ways_give_the_same_vectors(tensors: Tensors, folder: Path) -> None:
     given = rows(tensors, LENGTHS)
     found = OnnxLayers(folder / GRAPH, threads=2)(given, LENGTHS)
     assert found is not None
-    expected = by_numpy(tensors, given)
-    assert (sums(found, LENGTHS) * sums(expected, LENGTHS)).sum(axis=1).min() > 0.999
+    sums = window_sums(found, LENGTHS, equal(LENGTHS))
+    assert (unit_rows(sums) * unit_rows(by_numpy(tensors, given))).sum(axis=1).min() > 0.999
 
 
 def test_the_number_of_threads_changes_nothing(tensors: Tensors, folder: Path) -> None:
@@ -67,14 +66,16 @@ def test_many_windows_go_to_the_graph_where_that_is_quick(
     tensors: Tensors, folder: Path, is_quick: bool
 ) -> None:
     given = rows(tensors, LENGTHS)
-    found = LayerRunner(tensors, folder, threads=1, use_onnx=is_quick)(given.copy(), LENGTHS)
+    found = LayerRunner(tensors, folder, threads=1, use_onnx=is_quick)(
+        given.copy(), LENGTHS, equal(LENGTHS)
+    )
     assert np.array_equal(found, by_numpy(tensors, given)) is not is_quick
 
 
 def test_few_windows_do_not_wait_for_the_package(tensors: Tensors, folder: Path) -> None:
     few = LENGTHS[:15]
     given = rows(tensors, few)
-    found = LayerRunner(tensors, folder, threads=1, use_onnx=True)(given.copy(), few)
+    found = LayerRunner(tensors, folder, threads=1, use_onnx=True)(given.copy(), few, equal(few))
     assert np.array_equal(found, by_numpy(tensors, given, few))
 
 
@@ -86,7 +87,9 @@ def test_without_the_package_there_is_no_graph_and_no_word_about_it(
 ) -> None:
     monkeypatch.setitem(sys.modules, "onnxruntime", None)  # as Python is told that there is none
     given = rows(tensors, LENGTHS)
-    found = LayerRunner(tensors, folder, threads=1, use_onnx=True)(given.copy(), LENGTHS)
+    found = LayerRunner(tensors, folder, threads=1, use_onnx=True)(
+        given.copy(), LENGTHS, equal(LENGTHS)
+    )
     assert np.array_equal(found, by_numpy(tensors, given))
     assert caplog.records == []
 
@@ -115,7 +118,9 @@ def test_a_graph_that_cannot_be_run_leaves_the_work_to_numpy(
     given = rows(tensors, LENGTHS)
     runtime = LayerRunner(tensors, tmp_path, threads=1, use_onnx=True)
     for _ in range(2):
-        assert np.array_equal(runtime(given.copy(), LENGTHS), by_numpy(tensors, given))
+        assert np.array_equal(
+            runtime(given.copy(), LENGTHS, equal(LENGTHS)), by_numpy(tensors, given)
+        )
     (told,) = caplog.records  # once
     assert told.levelno == logging.WARNING
     assert GRAPH in told.message

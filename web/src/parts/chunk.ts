@@ -1,3 +1,4 @@
+import { addressOf } from "../hooks";
 import type { Chunk } from "../types";
 
 /** What a chunk is called. */
@@ -10,3 +11,6 @@ export function whereOf({ path, lines, session, id }: Chunk): string {
   if (!path) return id;
   return lines ? `${path}:${lines[0]}–${lines[1]}` : path;
 }
+
+/** The search for what is in a file. */
+export const hrefOfPath = (path: string): string => addressOf("/", { q: `path:${/\s/.test(path) ? `"${path}"` : path}` });

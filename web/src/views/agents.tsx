@@ -126,7 +126,7 @@ const firstLine = (text: string): string => text.trim().split("\n", 1)[0] ?? "";
 
 function Told({ recall }: { recall: Recall }) {
   return (
-    <div class="scroll" tabIndex={0} role="region" aria-label="What the agent is told">
+    <div class="scroll told" tabIndex={0} role="region" aria-label="What the agent is told">
       <table>
         <thead>
           <tr>
@@ -274,10 +274,10 @@ function Log({ calls }: { calls: Call[] }) {
               <td class="nowrap">{minuteOf(timeOf(call))}</td>
               <td>{call.agent || call.door}</td>
               <td>{[call.event, call.moment].filter(Boolean).join(" · ")}</td>
-              <td class="count">{call.milliseconds}</td>
+              <td class="count">{inDigits(Math.round(call.milliseconds))}</td>
               <td class="count">{call.rows}</td>
               <td class="count">{call.left_out}</td>
-              <td class="count">{call.tokens}</td>
+              <td class="count">{inDigits(call.tokens)}</td>
               <td class="bad">{call.error}</td>
             </tr>
           ))}

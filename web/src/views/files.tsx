@@ -3,6 +3,7 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { api } from "../api";
 import { addressOf, navigate, useAddress, useAnswer } from "../hooks";
+import { hrefOfPath } from "../parts/chunk";
 import { Link } from "../parts/link";
 import { count, inBytes, inDigits } from "../parts/numbers";
 import { Empty, Problem } from "../parts/state";
@@ -15,7 +16,7 @@ const MEASURES: { [measure in Measure]: { label: string; low: string; high: stri
   freshness: { label: "Freshness", low: "long ago", high: "changed lately" },
 };
 const ROWS = 300; // of the table
-const LETTER = 6.5; // pixels
+const LETTER = 7; // pixels
 
 export function FilesMap({ generation }: { generation: number }) {
   const { params } = useAddress();
@@ -50,8 +51,6 @@ export function FilesMap({ generation }: { generation: number }) {
     </div>
   );
 }
-
-const hrefOf = (path: string): string => addressOf("/", { q: `path:${/\s/.test(path) ? `"${path}"` : path}` });
 
 function Crumbs({ path, onOpen }: { path: string; onOpen: (path: string) => void }) {
   const names = path.split("/").filter(Boolean);
@@ -121,7 +120,7 @@ function Treemap({ tree, folder, measure, onOpen }: TreemapProps) {
   };
   const open = (node: Node | null) => {
     if (node?.children) onOpen(node.path);
-    else if (node) navigate(hrefOf(node.path));
+    else if (node) navigate(hrefOfPath(node.path));
   };
   return (
     <figure class="treemap">
@@ -218,7 +217,7 @@ function FolderTable({ folder, onOpen }: { folder: Node; onOpen: (path: string) 
                     {node.name}/
                   </button>
                 ) : (
-                  <Link href={hrefOf(node.path)}>{node.name}</Link>
+                  <Link href={hrefOfPath(node.path)}>{node.name}</Link>
                 )}
               </td>
               {COLUMNS.map(([label, , text]) => (

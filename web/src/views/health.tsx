@@ -321,8 +321,11 @@ function Reliability({ bins }: { bins: SelfCheck["bins"] }) {
 
 // --- model and settings -------------------------------------------------------------------------
 
+const MODEL = { chosen: "Chosen", name: "Of the vectors", dimension: "Dimension", fingerprint: "Fingerprint" };
+
 function Model({ health }: { health: HealthAnswer }) {
-  const facts = Object.entries(health.model ?? {}).filter(([, value]) => value !== null && value !== "");
+  const names = Object.entries(MODEL) as [keyof typeof MODEL, string][];
+  const facts = names.flatMap(([key, name]) => (health.model?.[key] ? [[name, health.model[key]] as const] : []));
   if (!facts.length) return null;
   return (
     <section aria-labelledby="model">

@@ -6,7 +6,7 @@ import { ApiError, api } from "../api";
 import { addressOf, navigate, say, useAddress, useAnswer, useGeneration } from "../hooks";
 import { inHundredths } from "../parts/bars";
 import { Dialog } from "../parts/dialog";
-import { count } from "../parts/numbers";
+import { count, inDigits } from "../parts/numbers";
 import { Empty, Problem } from "../parts/state";
 import { minuteOf, Time } from "../parts/time";
 import type { Lesson, LessonHistory, Start } from "../types";
@@ -23,9 +23,9 @@ const STATES: { [state: string]: { label: string; fits: (lesson: Lesson) => bool
 const hasRemark = (lesson: Lesson, beginning: string) => lesson.remarks.some((text) => text.startsWith(beginning));
 
 /** Those that are found, and those that others replaced. */
-async function loadLessons(signal: AbortSignal): Promise<Lesson[]> {
+async function loadLessons(signal: AbortSignal): Promise<{ lessons: Lesson[]; more: boolean }> {
   const [current, replaced] = await Promise.all([api.lessons("current", signal), api.lessons("replaced", signal)]);
-  return [...current.lessons, ...replaced.lessons];
+  return { lessons: [...current.lessons, ...replaced.lessons], more: current.more || replaced.more };
 }
 
 type Action = { does: "learn" } | { does: "edit" | "history" | "forget"; lesson: Lesson };
@@ -35,7 +35,7 @@ export function Lessons({ start }: { start: Start }) {
   const state = params.get("state") ?? "current";
   const answer = useAnswer(loadLessons, [useGeneration()]);
   const [action, setAction] = useState<Action | null>(null);
-  const all = answer.value ?? [];
+  const all = answer.value?.lessons ?? [];
   const shown = all.filter((STATES[state] ?? STATES["all"]!).fits);
   const close = () => setAction(null);
   const done = (text: string) => (say(text), answer.again());
@@ -69,6 +69,7 @@ export function Lessons({ start }: { start: Start }) {
           <Entry key={`${lesson.memory} ${lesson.id}`} lesson={lesson} can={!start.read_only} onAction={setAction} />
         ))}
       </ol>
+      {answer.value?.more && <p class="muted">Older ones are not listed: a search finds them.</p>}
       {action?.does === "learn" && <LearnDialog onClose={close} onDone={done} />}
       {action?.does === "edit" && <EditDialog lesson={action.lesson} onClose={close} onDone={done} />}
       {action?.does === "history" && <HistoryDialog lesson={action.lesson} onClose={close} />}
@@ -105,7 +106,10 @@ function Entry({ lesson, can, onAction }: EntryProps) {
   return (
     <li class={`entry ${lesson.state}`} id={lesson.id}>
       {text.startsWith(lesson.title) || <h2>{lesson.title}</h2>}
-      <p class="plain">{text}</p>
+      <p class="plain">
+        {text}
+        {lesson.cut > 0 && <span class="muted"> … {inDigits(lesson.cut)} more characters</span>}
+      </p>
       <p class="about muted">
         <span>{lesson.kind}</span>
         {lesson.score !== null && <Success score={lesson.score} tries={lesson.tries} />}
@@ -203,23 +207,43 @@ function TextField({ value }: { value: string }) {
   );
 }
 
+const KINDS = ["lesson", "decision", "plan", "document"];
+
 function LearnDialog(props: DialogProps) {
+  const [kind, setKind] = useState("lesson");
   const { error, busy, run } = useDoing(props);
   const learn = async (fields: FormData) => {
     const text = (name: string) => String(fields.get(name) ?? "");
     const files = text("files").split(/[\s,]+/).filter(Boolean);
-    const lesson = { text: text("text"), score: Number(text("score")), private: fields.has("private"), files };
+    const about = kind === "lesson" ? { score: Number(text("score")) } : { title: text("title") };
+    const lesson = { kind, text: text("text"), private: fields.has("private"), files, ...about };
     const { similar } = await api.learn(lesson);
     return similar.length ? `Learned. ${similar.length} like it: look whether it replaces one.` : "Learned.";
   };
   return (
     <Dialog title="Learn" onClose={props.onClose}>
       <Form label="Learn" busy={busy} error={error} onSubmit={(fields) => run(() => learn(fields))}>
-        <TextField value="" />
         <label>
-          How well it worked, from 0 to 1
-          <input name="score" type="number" min="0" max="1" step="0.05" required defaultValue="1" />
+          Kind
+          <select value={kind} onChange={(event) => setKind(event.currentTarget.value)}>
+            {KINDS.map((name) => (
+              <option key={name}>{name}</option>
+            ))}
+          </select>
         </label>
+        {kind !== "lesson" && (
+          <label>
+            Title
+            <input name="title" required />
+          </label>
+        )}
+        <TextField value="" />
+        {kind === "lesson" && (
+          <label>
+            How well it worked, from 0 to 1
+            <input name="score" type="number" min="0" max="1" step="0.05" required defaultValue="1" />
+          </label>
+        )}
         <label>
           Files it is about
           <input name="files" placeholder="src/app.py, docs/guide.md" />
@@ -240,10 +264,17 @@ function EditDialog({ lesson, ...props }: DialogProps & { lesson: Lesson }) {
     await api.replace({ id: lesson.id, text, ...(lesson.score === null ? { title: lesson.title } : {}) });
     return "Replaced. The version before is kept, and not found.";
   };
+  const whole = useAnswer((signal) => (lesson.cut ? api.lessonHistory(lesson.id, signal) : null), [lesson.id]);
+  const text = lesson.cut ? whole.value?.versions.find(({ id }) => id === lesson.id)?.text : lesson.text;
   return (
     <Dialog title="Edit" onClose={props.onClose}>
-      <Form label="Replace" busy={busy} error={error} onSubmit={(fields) => run(() => replace(fields))}>
-        <TextField value={lesson.text} />
+      <Form
+        label="Replace"
+        busy={busy || text === undefined}
+        error={error ?? whole.error}
+        onSubmit={(fields) => run(() => replace(fields))}
+      >
+        {text !== undefined && <TextField value={text} />}
         <p class="muted">The new text replaces this one. The old one stays among its versions.</p>
       </Form>
     </Dialog>

@@ -31,7 +31,7 @@ export function Reasons({ result }: { result: Result }) {
                   <Share signal={part.signal} value={part.value} />
                 </td>
                 <td class="count">{inHundredths(part.value)}</td>
-                <td class="muted">{part.rank ? `place ${part.rank}` : ""}</td>
+                <td class="muted nowrap">{part.rank ? `place ${part.rank}` : ""}</td>
               </tr>
             ))}
           </tbody>
@@ -93,7 +93,7 @@ export function Above({ result, above }: { result: Result; above: Result }) {
           <thead>
             <tr>
               <th>Signal</th>
-              <th class="wide">This row | the row above</th>
+              <th class="wide middle">this row | the row above</th>
               <th class="count">Difference</th>
             </tr>
           </thead>

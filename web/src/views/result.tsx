@@ -104,7 +104,7 @@ function Head({ chunk }: { chunk: FullChunk }) {
 function Text({ place, query, chunk }: { place: Place; query: string; chunk: FullChunk }) {
   const [first, last] = chunk.lines ?? [1, 1];
   const [[from, to], setShown] = useState<[number, number]>([Math.max(1, first - AROUND), last + AROUND]);
-  const hasFile = Boolean(chunk.path && chunk.lines && !chunk.session);
+  const hasFile = Boolean(chunk.path && chunk.lines && !chunk.session && !exported);
   const file = useAnswer((signal) => (hasFile ? api.file(place, from, Math.min(to, from + MOST - 1), signal) : null), [from, to]);
   const text = useRef<HTMLElement>(null);
   const isHere = file.value !== null;

@@ -90,6 +90,7 @@ export function Search({ start }: { start: Start }) {
     [asked, layer, generation, answer.loading],
   );
   const shown = asked ? answer.value : null;
+  const whole = counted.value?.query === shown?.query ? counted.value : shown; // with similar names
   const field = useRef<HTMLInputElement>(null);
   useEffect(() => {
     if (!id && !exported) field.current!.focus();
@@ -115,13 +116,13 @@ export function Search({ start }: { start: Start }) {
           onInput={(event) => type(event.currentTarget.value)}
         />
         {shown && <Pills query={asked} layer={layer} filters={shown.parsed.filters} />}
-        <Count answer={shown} isSearching={answer.loading && asked !== ""} />
+        <Count answer={shown} notes={whole?.notes ?? []} isSearching={answer.loading && asked !== ""} />
       </section>
-      {shown && counted.value && <Facets query={asked} layer={layer} answer={counted.value} />}
+      {shown && counted.value && shown.results.length > 0 && <Facets query={asked} layer={layer} answer={counted.value} />}
       <section class="results" aria-label="Results" aria-busy={answer.loading} data-query={shown?.query}>
         {answer.error && <Problem error={answer.error} />}
         {!asked && <Begin start={start} />}
-        {shown && !shown.results.length && <Nothing answer={shown} />}
+        {shown && !shown.results.length && <Nothing answer={whole ?? shown} />}
         {shown && shown.results.length > 0 && (
           <List
             key={shown.query}
@@ -179,15 +180,15 @@ function signalsOf(answer: SearchAnswer): string[] {
   return [...new Set([...answer.signals, ...parts.filter(({ value }) => value >= 0.02).map(({ signal }) => signal)])];
 }
 
-function Count({ answer, isSearching }: { answer: SearchAnswer | null; isSearching: boolean }) {
+function Count({ answer, notes, isSearching }: { answer: SearchAnswer | null; notes: string[]; isSearching: boolean }) {
   const count = answer?.results.length ?? 0;
   const first = count === answer?.limit ? "The first " : "";
   return (
     <div class="count">
       <p role="status">
         {answer ? (count === 1 ? "1 result" : `${first}${count} results`) : isSearching && "Searching"}
-        {answer && <span class="muted"> in {answer.milliseconds.toFixed(0)} ms</span>}
-        {answer?.notes.map((note) => (
+        {answer && !exported && <span class="muted"> in {answer.milliseconds.toFixed(0)} ms</span>}
+        {notes.map((note) => (
           <span key={note} class="note"> {note}</span>
         ))}
       </p>
@@ -261,8 +262,13 @@ function Row({ result }: { result: Result }) {
   );
 }
 
-/** The first three lines of the snippet that are not blank. */
-const linesOf = ({ snippet = [] }: Result) => snippet.filter(({ text }) => text.trim()).slice(0, 3);
+/** Three lines of the snippet that are not blank: the first with a word of the query, and those around it. */
+function linesOf({ snippet = [] }: Result): SnippetLine[] {
+  const lines = snippet.filter(({ text }) => text.trim());
+  const best = lines.findIndex(({ matches }) => matches.length > 0);
+  const start = Math.max(0, Math.min(best - 1, lines.length - 3));
+  return lines.slice(start, start + 3);
+}
 
 /** A line of a snippet with the words of the query marked. */
 function Marked({ line }: { line: SnippetLine }) {
@@ -297,7 +303,14 @@ function Nothing({ answer }: { answer: SearchAnswer }) {
       )}
       {answer.weak && (
         <p>
-          The nearest row is too unlike the query to be an answer: {titleOf(answer.weak)} ({inHundredths(answer.weak.score)}).
+          The nearest row is too unlike the query to be an answer:{" "}
+          {exported ? (
+            titleOf(answer.weak)
+          ) : (
+            <Link href={addressOf("/", { q: answer.query, id: answer.weak.id, memory: answer.weak.memory })}>
+              {titleOf(answer.weak)}
+            </Link>
+          )}
         </p>
       )}
     </Empty>

@@ -1,7 +1,8 @@
 // One session with an agent, exchange by exchange.
 
 import { api, exported } from "../api";
-import { addressOf, copy, useAnswer, useGeneration, useKeys, isTyping, navigate } from "../hooks";
+import { copy, useAnswer, useGeneration, useKeys, isTyping, navigate } from "../hooks";
+import { hrefOfPath } from "../parts/chunk";
 import { Link } from "../parts/link";
 import { Problem } from "../parts/state";
 import { minuteOf } from "../parts/time";
@@ -120,7 +121,7 @@ function Files({ names }: { names: string[] }) {
       {names.map((name, index) => (
         <span key={name}>
           {index > 0 && ", "}
-          {exported ? name : <Link href={addressOf("/", { q: `path:${name}` })}>{name}</Link>}
+          {exported ? name : <Link href={hrefOfPath(name)}>{name}</Link>}
         </span>
       ))}
     </p>

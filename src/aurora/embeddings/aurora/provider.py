@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 FOLDER = Path(__file__).parent / "model"
 WEIGHTS = "734736f7e14e"  # `weights_digest` of the folder
 DEEP, SHALLOW = "deep", "shallow"
-_RECIPE = 1  # raise it when the same files come to give other vectors
+_RECIPES = {DEEP: 2, SHALLOW: 1}  # raise one when the same files come to give other vectors
 _BATCH_SIZES = {DEEP: 64, SHALLOW: 256}
 
 
@@ -40,7 +40,7 @@ class AuroraProvider:
                 f"The aurora provider has no model {depth!r}",
                 hint=f"set `embedding.model` to {DEEP} or {SHALLOW}, or to nothing",
             )
-        self.name, self.fingerprint = f"aurora/{depth}", f"{weights}-{_RECIPE}"
+        self.name, self.fingerprint = f"aurora/{depth}", f"{weights}-{_RECIPES[depth]}"
         self.batch_size, self._is_deep = _BATCH_SIZES[depth], depth == DEEP
         self._folder, self._weights, self._threads = folder, weights, options.threads
 

@@ -9,9 +9,11 @@ from datetime import datetime
 from aurora.stores.base import FileFacts, FileState, Reasoning, Revision
 from aurora.stores.matching import FILE_FIELDS, file_values
 from aurora.stores.parts import OF_FILES, ChunkPart, embedded_text
+from aurora.stores.postgres import binary
 from aurora.stores.postgres.connection import Database
 from aurora.stores.postgres.rows import (
     COLUMNS,
+    DIMENSIONS,
     WRITTEN,
     as_json,
     chunk_from,
@@ -26,21 +28,15 @@ from aurora.stores.shared import PAGE, Row, portions
 from aurora.text import chunk_labels, is_text
 from aurora.types import Chunk, ChunkHistory, Kind
 
-_UPDATES = ", ".join(
-    f"{name} = excluded.{name}" for name in WRITTEN if name not in ("id", "namespace")
-)
+_UPDATES = ", ".join(f"{name} = given.{name}" for name in WRITTEN if name != "id")
 _TYPED = ", ".join(f"{name} {type_}" for name, type_ in WRITTEN.items())
 # All rows of a page are one JSON value: the driver writes arrays in Python, text by text.
-_UPSERT = f"""
-    INSERT INTO chunks AS known ({", ".join(WRITTEN)}, generation)
-        SELECT given.*, %s FROM json_to_recordset(%s) AS given ({_TYPED})
-    ON CONFLICT (id, namespace) DO UPDATE SET {_UPDATES}, generation = excluded.generation"""
-_ADD_WORDS = """
-    INSERT INTO words ("row", namespace, length, weights, tsv)
-        SELECT chunks."row", chunks.namespace, given.length, given.weights, given.tsv::tsvector
-        FROM json_to_recordset(%s) AS given (id text, length integer, weights real[], tsv text)
-        JOIN chunks ON chunks.id = given.id
-    WHERE chunks.is_found"""
+_UPDATE = f"""
+    UPDATE chunks SET {_UPDATES}, generation = %s
+    FROM json_to_recordset(%s) AS given ({_TYPED}) WHERE chunks.id = given.id"""
+_ADDED = f"chunks ({', '.join(WRITTEN)}, generation)"
+_ADDED_WORDS = 'words ("row", namespace, length, weights, tsv, impacts)'
+_NUMBERED = 'SELECT id, "row" FROM chunks WHERE is_found AND id = ANY(%s)'
 _MOVE = """
     UPDATE chunks SET namespace = given.namespace
     FROM unnest(%s::text[], %s::text[]) AS given (id, namespace) WHERE chunks.id = given.id"""
@@ -107,8 +103,19 @@ class PostgresChunks(ChunkPart[Database]):
         reworded = {new.id for old, new in pairs if _words_key(old) != _words_key(new)}
         self.remove_words(list(reworded))
         self._move([new for old, new in pairs if old.namespace != new.namespace])
-        for page in portions(changed, PAGE):
-            database.write(_UPSERT, (database.draw_generation(), as_json(map(chunk_values, page))))
+        generation = database.draw_generation() if changed else 0
+        for page in portions((new for _, new in pairs), PAGE):
+            database.execute(_UPDATE, (generation, as_json(map(chunk_values, page))))
+        database.copy(
+            _ADDED,
+            (
+                binary.row(
+                    [*binary.columns(chunk_values(chunk), WRITTEN), binary.bigint(generation)]
+                )
+                for chunk in changed
+                if chunk.id not in before
+            ),
+        )
         self.add_words(chunk for chunk in changed if chunk.id not in before or chunk.id in reworded)
         self._drop_vectors(
             [new.id for old, new in pairs if embedded_text(old) != embedded_text(new)]
@@ -124,8 +131,11 @@ class PostgresChunks(ChunkPart[Database]):
     def add_words(self, chunks: Iterable[Chunk]) -> None:
         """Add the words of searchable chunks. A trigger updates the statistics."""
         for page in portions(chunks, PAGE):
-            words = ({"id": chunk.id, **words_of(chunk)._asdict()} for chunk in page)
-            self._database.execute(_ADD_WORDS, (as_json(words),))
+            rows: dict[str, int] = dict(
+                self._database.rows(_NUMBERED, ([chunk.id for chunk in page],))
+            )
+            found = (chunk for chunk in page if chunk.id in rows)
+            self._database.copy(_ADDED_WORDS, (_words_row(rows[c.id], c) for c in found))
 
     def remove_words(self, chunk_ids: Sequence[str]) -> None:
         if chunk_ids:
@@ -281,6 +291,17 @@ class PostgresChunks(ChunkPart[Database]):
         sql = _HISTORIES.format(checkout=self._database.checkout)
         rows = self._database.rows_in(sql, chunk_ids)
         return {row[0]: history_from(row[1:]) for row in rows}
+
+
+def _words_row(row: int, chunk: Chunk) -> bytes:
+    length, weights, places, impacts = words_of(chunk)
+    return binary.row(
+        (
+            binary.bigint(row), binary.text(chunk.namespace), binary.integer(length),
+            binary.reals(weights), binary.tsvector(places),
+            binary.sparsevec(impacts, DIMENSIONS),
+        )
+    )  # fmt: skip
 
 
 def _words_key(chunk: Chunk) -> tuple[object, ...]:

@@ -12,8 +12,9 @@ import logging
 import re
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from itertools import chain
 from typing import Any, TypeVar
 
 import psycopg
@@ -29,7 +30,9 @@ from aurora.errors import (
     StoreUnreachableError,
 )
 from aurora.stores import shared
+from aurora.stores.base import Work
 from aurora.stores.postgres.address import Address
+from aurora.stores.postgres.binary import HEADER, TRAILER
 from aurora.stores.postgres.migrate import LOCK, require_newest, require_same
 from aurora.stores.postgres.rows import ADAPTERS
 from aurora.stores.shared import PAGE, Parameters, Row, ThreadState, portions
@@ -308,7 +311,8 @@ class Connections:
 
 # One schema
 
-_INDEXING = LOCK + 1  # the key of the index lock
+_WORK = {Work.INDEX: LOCK + 1, Work.VECTORS: LOCK + 2}  # the keys of the locks
+_COPIED = 50  # rows sent at a time
 _PROGRESS = "aurora"  # how the name of a connection with progress begins
 _SEPARATOR = "|"  # PostgreSQL replaces control characters in names
 _HOLDER = """
@@ -424,9 +428,12 @@ class Database(shared.Database):
         finally:
             self._local.patience_ms = before
 
-    def run_alone(self, sql: str) -> None:
-        """Run a statement that cannot be part of a transaction."""
-        with self.connections.translated(), self.connections.writing() as connection:
+    def run_alone(self, sql: str, settings: Mapping[str, str] | None = None) -> None:
+        """Run a statement that cannot be part of a transaction, with these settings."""
+        connections = self.connections
+        with connections.translated(), connections.connect(to_write=True) as connection:
+            for setting in (settings or {}).items():
+                connection.execute("SELECT set_config(%s, %s, false)", setting)
             connection.execute(sql)
 
     def execute(self, sql: str, values: Parameters = ()) -> int:
@@ -434,6 +441,17 @@ class Database(shared.Database):
 
     def execute_many(self, sql: str, values: Iterable[Parameters]) -> None:
         self._own_connection().cursor().executemany(sql, list(values))
+
+    def copy(self, table: str, rows: Iterable[bytes]) -> None:
+        """Add rows as `binary.row` makes them. The server stores some while others are made."""
+        pages = map(b"".join, portions(rows, _COPIED))
+        first = next(pages, None)
+        if first is None:
+            return
+        statement = f"COPY {table} FROM STDIN (FORMAT BINARY)"
+        with self._own_connection().cursor() as cursor, cursor.copy(statement) as copy:
+            for page in chain((HEADER, first), pages, (TRAILER,)):
+                copy.write(page)
 
     def _own_connection(self) -> Connection:
         if self._local.connection is None:
@@ -468,7 +486,7 @@ def _fetch(connection: Connection, sql: str, values: Parameters) -> list[Row]:
 
 
 @contextmanager
-def index_lock(database: Database) -> Iterator[Callable[[Progress], None]]:
+def work_lock(database: Database, work: Work = Work.INDEX) -> Iterator[Callable[[Progress], None]]:
     """A lock of the connection, not of a transaction. The server releases it with the process.
 
     The progress is the connection's `application_name`, which all users of the server may read.
@@ -476,13 +494,10 @@ def index_lock(database: Database) -> Iterator[Callable[[Progress], None]]:
     address, connections = database.address, database.connections
     with connections.translated(), connections.connect(to_write=True) as connection:
         row = connection.execute(
-            "SELECT pg_try_advisory_lock(%s, hashtext(%s))", (_INDEXING, address.schema)
+            "SELECT pg_try_advisory_lock(%s, hashtext(%s))", (_WORK[work], address.schema)
         ).fetchone()
         if row is None or not row[0]:
-            raise StoreBusyError(
-                f"{address.shown} is being indexed by another process",
-                hint="wait until the other `aur mem index` has finished, then try again",
-            )
+            raise work.busy(address.shown)
 
         def tell(progress: Progress) -> None:
             name = _SEPARATOR.join(map(str, (_PROGRESS, *progress)))
@@ -491,9 +506,9 @@ def index_lock(database: Database) -> Iterator[Callable[[Progress], None]]:
         yield tell
 
 
-def read_progress(database: Database) -> Progress | None:
-    """What the holder of the index lock has shown."""
-    for (name,) in database.rows(_HOLDER, (_INDEXING, database.address.schema)):
+def read_progress(database: Database, work: Work) -> Progress | None:
+    """What the holder of the lock has shown."""
+    for (name,) in database.rows(_HOLDER, (_WORK[work], database.address.schema)):
         begin, *words = str(name).split(_SEPARATOR)
         if begin == _PROGRESS and len(words) == len(Progress._fields):
             return Progress(words[0], int(words[1]), int(words[2]))

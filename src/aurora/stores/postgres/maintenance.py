@@ -7,7 +7,7 @@ import time
 from aurora.errors import StoreBusyError
 from aurora.stores.base import Record, RecordCounts
 from aurora.stores.parts import MaintenancePart
-from aurora.stores.postgres.connection import BUSY_SECONDS, Connection, Database, index_lock
+from aurora.stores.postgres.connection import BUSY_SECONDS, Connection, Database, work_lock
 from aurora.stores.postgres.ranking_sql import PostgresRanking, table_bytes
 from aurora.stores.postgres.rows import COLUMNS, chunk_from, history_from, moment, reasoning_from
 from aurora.stores.postgres.vectors import from_text
@@ -143,7 +143,7 @@ class PostgresMaintenance(MaintenancePart[Database]):
 
     def repair(self) -> list[str]:
         """Rebuild the words: pages are protected by the server's own checksums."""
-        with index_lock(self._database):
+        with work_lock(self._database):
             PostgresRanking(self._database).rebuild_words()
         return []
 

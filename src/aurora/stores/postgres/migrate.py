@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 import psycopg
@@ -14,6 +15,7 @@ from aurora.stores.postgres.schema import (
     LEAST_SERVER,
     LEAST_VECTORS,
     MIGRATIONS,
+    TRIGRAMS,
     VECTORS,
     statements_of,
 )
@@ -23,7 +25,8 @@ if TYPE_CHECKING:
     from aurora.stores.postgres.connection import Connection, Connections
 
 # The version of the words of all chunks.
-WORDS = f"{TOKENIZER_VERSION}.{CHUNK_TEXT_VERSION}.{TERMS_VERSION}"
+_ROWS_VERSION = 1  # raise it when a row of the table `words` has other columns
+WORDS = f"{TOKENIZER_VERSION}.{CHUNK_TEXT_VERSION}.{TERMS_VERSION}.{_ROWS_VERSION}"
 LOCK = 0x41555241  # "AURA": the first key of Aurora's advisory locks
 
 # Reads the catalogue, because `to_regclass` caches a missing table while it waits for a lock.
@@ -112,6 +115,7 @@ def migrate(connections: Connections, *, partitions: int = 0) -> list[str]:
         with connection.transaction():
             _lock(connection)
             done = [*_make_extension(connection, shown), *_make_schema(connection, connections)]
+            _make_trigrams(connection)
             current = read_version(connection)
             require_known(current, shown)
             if current.schema and partitions and partitions != _partitions(connection):
@@ -193,7 +197,7 @@ def _require_server(connection: Connection, shown: str) -> None:
 
 def _make_extension(connection: Connection, shown: str) -> list[str]:
     """Create pgvector if it is missing, and check its version."""
-    is_new, version = False, vector_version(connection)
+    is_new, version = False, extension_version(connection)
     if version is None:
         try:
             with connection.transaction():
@@ -211,7 +215,7 @@ def _make_extension(connection: Connection, shown: str) -> list[str]:
                 hint="have an administrator run `CREATE EXTENSION vector` in the database "
                 f"{connection.info.dbname}, then run `aur db init` again",
             ) from exc
-        is_new, version = True, vector_version(connection)
+        is_new, version = True, extension_version(connection)
     if version is None or tuple(map(int, version.split(".")[:2])) < LEAST_VECTORS:
         least = ".".join(map(str, LEAST_VECTORS))
         raise StoreError(
@@ -221,8 +225,21 @@ def _make_extension(connection: Connection, shown: str) -> list[str]:
     return [f"pgvector {version}"] if is_new else []
 
 
-def vector_version(connection: Connection) -> str | None:
+def _make_trigrams(connection: Connection) -> None:
+    """Create pg_trgm if this user may: without it, a search for parts of words reads all words."""
+    with (
+        suppress(
+            psycopg.errors.FeatureNotSupported,
+            psycopg.errors.UndefinedFile,
+            psycopg.errors.InsufficientPrivilege,
+        ),
+        connection.transaction(),
+    ):
+        connection.execute(f"CREATE EXTENSION IF NOT EXISTS {TRIGRAMS} SCHEMA public")
+
+
+def extension_version(connection: Connection, name: str = VECTORS) -> str | None:
     row = connection.execute(
-        "SELECT extversion FROM pg_extension WHERE extname = %s", (VECTORS,)
+        "SELECT extversion FROM pg_extension WHERE extname = %s", (name,)
     ).fetchone()
     return str(row[0]) if row else None

@@ -1,69 +1,49 @@
 """`Ranking` in PostgreSQL: the best chunks for a query by words and by vector, in one statement.
 
 The statement makes two lists of candidates, each by its own index, and scores both: one condition
-with OR would use neither index. The rarest terms select the candidates, as many as can be scored in
-time, and all terms score them. `ts_rank_cd` of one word is the sum of the weights of its positions
+with OR would use neither index. A first, small statement finds a score that the best chunks reach;
+only chunks whose words allow that score are then candidates (`selection.py`), so that common words
+are looked up beside rare ones. `ts_rank_cd` of one word is the sum of the weights of its positions
 (see `rows.words_of`), from which BM25's term frequency follows. All user input is bound.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple, TypeAlias
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
-from aurora.stores.base import Ranked, Revision, Scored, TermCounts, WeighedTerm, WordsAsked
+from aurora.stores.base import Ranked, Revision, Scored, TermCounts, WordsAsked
 from aurora.stores.postgres.chunks import PostgresChunks
 from aurora.stores.postgres.connection import Database
+from aurora.stores.postgres.indexes import Indexes
 from aurora.stores.postgres.migrate import WORDS
-from aurora.stores.postgres.rows import any_of, quote
+from aurora.stores.postgres.rows import (
+    DIMENSIONS,
+    USUAL_B,
+    USUAL_K1,
+    USUAL_LENGTH,
+    dimension_of,
+    quote,
+)
+from aurora.stores.postgres.selection import (
+    most_of,
+    probes,
+    select,
+    select_all,
+    terms_of,
+)
 from aurora.stores.postgres.vectors import PostgresVectors
 from aurora.stores.shared import PAGE, Row
 from aurora.types import Chunk, Listener, Progress, ignore_events
 
-# Chunks times terms to score, a microsecond each; the larger ones only if needed.
-_WORK = (20_000, 100_000, 400_000)
-_MOST_TERMS = 64  # the rarest of a query
-
-
 Statement: TypeAlias = tuple[str, dict[str, object]]  # with its bound values
-
-
-class Proposal(NamedTuple):
-    """A tsquery that selects candidates, and the highest score of a chunk without its words."""
-
-    query: str
-    rest: float
-
-
-def proposals(words: WordsAsked | None) -> list[Proposal]:
-    """The cheapest first; the last has all words.
-
-    A chunk with only common words of a query scores little beside a chunk with a rare word.
-    """
-    if words is None or not words.terms:
-        return [Proposal("", 0.0)]
-    terms = words.terms[:_MOST_TERMS]
-    cheap = (_propose(terms, work // len(terms), words.k1) for work in _WORK)
-    return list(dict.fromkeys((*cheap, Proposal(any_of(term.text for term in terms), 0.0))))
-
-
-def _propose(terms: Sequence[WeighedTerm], most: int, k1: float) -> Proposal:
-    chosen, chunks = 1, terms[0].chunks
-    while chosen < len(terms) and chunks + terms[chosen].chunks <= most:
-        chunks += terms[chosen].chunks
-        chosen += 1
-    rest = sum(max(term.weight, 0.0) * (k1 + 1.0) for term in terms[chosen:])
-    query = any_of(term.text for term in terms[:chosen])
-    if chunks > most and len(terms) > 1:
-        # Even the rarest term is common, so the best chunks have it beside another.
-        query = f"{query} & ({any_of(term.text for term in terms[1:])})"
-    return Proposal(query, rest)
 
 
 def rank_statement(
     words: WordsAsked | None,
-    proposing: str,
+    selecting: str,
     vector: Sequence[float] | None,
     *,
     slot: int,
@@ -71,18 +51,16 @@ def rank_statement(
     pool: int,
     among: Sequence[int] | None,
 ) -> Statement:
-    values: dict[str, object] = {"pool": pool, **_word_values(words), **_vector_values(vector)}
-    filtered = ""
-    if among is not None:
-        values["among"], filtered = list(among), 'AND "row" = ANY(%(among)s)'
+    values: dict[str, object] = {"pool": pool, **known_values(words), **_vector_values(vector)}
+    values["among"], filtered = among and list(among), _filter(among)
     parts, unions, joins = [], [], []
-    word_rank = cosine = cosine_rank = score = "NULL"
-    if proposing:
-        values["proposing"] = proposing
-        parts.append(_proposed(words, filtered))
-        unions.append('(SELECT "row" FROM proposed ORDER BY score DESC, "row" LIMIT %(pool)s)')
-        joins.append('LEFT JOIN proposed ON proposed."row" = best."row"')
-        word_rank, score = "proposed.rank", "proposed.score"
+    word_rank = cosine = cosine_rank = "NULL"
+    if selecting:
+        values["selecting"] = selecting
+        parts.append(_judged(words, among))
+        unions.append('(SELECT "row" FROM judged ORDER BY rank, "row" LIMIT %(pool)s)')
+        joins.append('LEFT JOIN judged ON judged."row" = best."row"')
+        word_rank = "judged.rank"
     if vector is not None:
         parts.append(_near(len(vector), slot, filtered, by_index=by_index))
         unions.append('(SELECT "row" FROM near ORDER BY distance, "row" LIMIT %(pool)s)')
@@ -95,7 +73,7 @@ def rank_statement(
         return "SELECT 1 WHERE false", {}
     sql = f"""
         WITH {", ".join(parts)}, best AS ({" UNION ".join(unions)})
-        SELECT best."row", {_known(words)}, {word_rank}, {cosine}, {cosine_rank}, {score}
+        SELECT best."row", {_known(words)}, {word_rank}, {cosine}, {cosine_rank}
         FROM best LEFT JOIN words ON words."row" = best."row" {" ".join(joins)}"""
     return sql, values
 
@@ -103,23 +81,57 @@ def rank_statement(
 def score_statement(
     words: WordsAsked | None, vector: Sequence[float] | None, *, slot: int, rows: Sequence[int]
 ) -> Statement:
-    values = {"rows": list(rows), **_word_values(words), **_vector_values(vector)}
+    values = {"rows": list(rows), **known_values(words), **_vector_values(vector)}
     sql = f"""
-        SELECT best."row", {_known(words)}, NULL, {_cosine(vector)}, NULL, NULL
+        SELECT best."row", {_known(words)}, NULL, {_cosine(vector)}, NULL
         FROM unnest(%(rows)s::bigint[]) AS best ("row")
             JOIN words ON words."row" = best."row"
         {_made(vector, slot)}"""
     return sql, values
 
 
-def _proposed(words: WordsAsked | None, filtered: str) -> str:
+def probe_statement(
+    words: WordsAsked, selecting: str, *, pool: int, among: Sequence[int] | None
+) -> Statement:
+    """The best scores of the chunks that a query selects, or less."""
+    sql = f"SELECT least FROM ({_bounded(among)}) AS bounded ORDER BY least DESC LIMIT %(pool)s"
+    values = {"selecting": selecting, "pool": pool, "among": among and list(among)}
+    return sql, values | known_values(words)
+
+
+_DISCOUNT = "%(k1)s * (1 - %(b)s + %(b)s * length / %(average)s)"
+_USUAL_DISCOUNT = (  # as float8, because the server's numeric is slow
+    f"({USUAL_K1 * (1 - USUAL_B)}::float8 + {USUAL_K1 * USUAL_B / USUAL_LENGTH}::float8 * length)"
+)
+
+
+def _bounded(among: Sequence[int] | None) -> str:
+    """Bounds of scores, by one function: the sum of the impacts is the score of a text of usual
+    length with usual parameters. Other scores differ by the ratio of the discounts at most, and
+    words of negative weight take away at most `less`."""
     return f"""
+        SELECT "row", usual * least(1, ratio) - %(less)s AS least,
+            usual * greatest(1, ratio) AS most
+        FROM (SELECT "row", -(impacts <#> %(impacts)s::sparsevec) AS usual,
+                  coalesce({_USUAL_DISCOUNT} / nullif({_DISCOUNT}, 0), 'Infinity') AS ratio
+              FROM words WHERE tsv @@ %(selecting)s::tsquery {_filter(among)} OFFSET 0) AS summed"""
+
+
+def _judged(words: WordsAsked | None, among: Sequence[int] | None) -> str:
+    """Ranks by the exact scores of the chunks that may have the highest."""
+    return f"""
+        bounded AS MATERIALIZED ({_bounded(among)}),
         judged AS MATERIALIZED (
-            SELECT "row", {_score(words)} AS score FROM words
-            WHERE tsv @@ %(proposing)s::tsquery {filtered}),
-        proposed AS MATERIALIZED (
-            SELECT "row", score, rank() OVER (ORDER BY score DESC) AS rank
-            FROM judged WHERE score > 0)"""
+            SELECT "row", rank() OVER (ORDER BY score DESC) AS rank FROM (
+                SELECT "row", {score_of(words)} AS score FROM words WHERE "row" = ANY(ARRAY(
+                    SELECT "row" FROM bounded WHERE most >= 0.999999 * coalesce((
+                        SELECT least FROM bounded ORDER BY least DESC
+                        OFFSET %(pool)s - 1 LIMIT 1), 0)))
+            ) AS scored WHERE score > 0)"""
+
+
+def _filter(among: Sequence[int] | None) -> str:
+    return "" if among is None else 'AND "row" = ANY(%(among)s)'
 
 
 def _near(dimension: int, slot: int, filtered: str, *, by_index: bool) -> str:
@@ -151,32 +163,35 @@ def _cosine(vector: Sequence[float] | None) -> str:
 
 def _known(words: WordsAsked | None) -> str:
     """The inputs of BM25. Python computes the scores that are shown, for every store alike."""
-    return f"words.length, ARRAY[{', '.join(_frequencies(words))}]::real[]"
+    frequencies = map(_frequency, range(len(terms_of(words))))
+    return f"words.length, ARRAY[{', '.join(frequencies)}]::real[]"
 
 
-def _score(words: WordsAsked | None) -> str:
+def score_of(words: WordsAsked | None) -> str:
     """BM25 in SQL, to order candidates: f / (f + d) is written as 1 − d / (f + d), which computes
     the frequency once."""
     shares = (
-        f"%(w{at})s * coalesce(1 - {_DISCOUNT} / nullif({frequency} + {_DISCOUNT}, 0), 0)"
-        for at, frequency in enumerate(_frequencies(words))
+        f"%(w{at})s * coalesce(1 - {_DISCOUNT} / nullif({_frequency(at)} + {_DISCOUNT}, 0), 0)"
+        for at in range(len(terms_of(words)))
     )
     return " + ".join(shares) or "0"
 
 
-_DISCOUNT = "%(k1)s * (1 - %(b)s + %(b)s * length / %(average)s)"
+def _frequency(at: int) -> str:
+    """`ts_rank_cd` takes a microsecond also for a word that is not there."""
+    term = f"%(t{at})s::tsquery"
+    rank = f"ts_rank_cd(words.weights, words.tsv, {term}) / words.weights[2]"
+    return f"CASE WHEN words.tsv @@ {term} THEN {rank} ELSE 0 END"
 
 
-def _frequencies(words: WordsAsked | None) -> Iterator[str]:
-    for at, _ in enumerate(words.terms[:_MOST_TERMS] if words is not None else ()):
-        yield f"(ts_rank_cd(words.weights, words.tsv, %(t{at})s::tsquery) / words.weights[2])"
-
-
-def _word_values(words: WordsAsked | None) -> dict[str, object]:
+def known_values(words: WordsAsked | None) -> dict[str, object]:
     if words is None:
         return {}
-    terms = words.terms[:_MOST_TERMS]
+    terms = terms_of(words)
+    impacts = ",".join(f"{n}:{weight}" for n, weight in sorted(_impacts(words).items()) if weight)
     return {
+        "impacts": f"{{{impacts}}}/{DIMENSIONS}",
+        "less": -sum(min(term.weight, 0.0) for term in terms) * (words.k1 + 1.0),
         "k1": words.k1,
         "b": words.b,
         "average": words.average_length or 1.0,
@@ -185,19 +200,21 @@ def _word_values(words: WordsAsked | None) -> dict[str, object]:
     }
 
 
+def _impacts(words: WordsAsked) -> Mapping[int, float]:
+    """What terms add to a score at most, by dimension. pgvector counts dimensions from 1."""
+    most: defaultdict[int, float] = defaultdict(float)
+    for term in terms_of(words):
+        most[dimension_of(term.text) + 1] += most_of(term, words)
+    return most
+
+
 def _vector_values(vector: Sequence[float] | None) -> dict[str, object]:
     return {} if vector is None else {"vector": "[" + ",".join(map(repr, vector)) + "]"}
 
 
-_EXACT = 50_000  # vectors that are compared one by one; with more, an HNSW index selects
 _FEW = 20_000  # rows of a filter that are all compared
-_SURE = 20  # ranks by words that are always exact; later ones nearly always are
-_INDEXES = """
-    SELECT count(*) FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid
-        JOIN pg_am ON pg_am.oid = relam
-    WHERE amname = 'hnsw' AND indisvalid AND relkind = 'i'
-        AND relnamespace = current_schema()::regnamespace
-        AND indrelid IN (SELECT relid FROM pg_partition_tree(%s::regclass) WHERE isleaf)"""
+_FEW_MATCHES = 5_000  # chunks that are all scored
+_SURE = 20  # chunks that are enough where more would be very many
 _COUNT_AGAIN = (
     "DELETE FROM terms",
     "INSERT INTO terms SELECT lexeme, namespace, count(*) FROM words, unnest(tsv) "
@@ -211,7 +228,7 @@ class PostgresRanking:
     """`Ranking` in one schema."""
 
     def __init__(self, database: Database) -> None:
-        self._database = database
+        self._database, self._indexes = database, Indexes(database)
         self._chunks, self._vectors = PostgresChunks(database), PostgresVectors(database)
         self._slot: tuple[int, int, bool] | None = None  # generation, slot, whether it has an index
 
@@ -235,18 +252,28 @@ class PostgresRanking:
     ) -> Ranked:
         slot, has_index = self.vectors_in_use() if vector is not None else (0, False)
         by_index = has_index and (among is None or len(among) > _FEW)
-        rows: list[Row] = []
-        *affordable, everything = proposals(words)
-        for query, rest in (*affordable, everything):
-            if query == everything.query and len(_scores(rows)) >= min(pool, _SURE):
-                break
-            statement = rank_statement(
-                words, query, vector, slot=slot, by_index=by_index, pool=pool, among=among
-            )
-            rows = self._database.rows(*statement)
-            if _suffice(rows, rest, pool=pool):
-                break
-        return ranked(rows, pool)
+        statement = rank_statement(
+            words, self._select(words, pool, among), vector,
+            slot=slot, by_index=by_index, pool=pool, among=among,
+        )  # fmt: skip
+        return ranked(self._database.rows(*statement), pool)
+
+    def _select(self, words: WordsAsked | None, pool: int, among: Sequence[int] | None) -> str:
+        """The chunks that can be among the best. All words select if there are few chunks."""
+        everything, terms = select_all(words), terms_of(words)
+        if words is None or sum(term.chunks for term in terms) <= _FEW_MATCHES or len(terms) == 1:
+            return everything
+        enough = everything
+        for query in probes(words):
+            if len(query) == len(everything):  # the same terms, perhaps in another order
+                return everything
+            statement = probe_statement(words, query, pool=pool, among=among)
+            scores = [score for (score,) in self._database.rows(*statement)]
+            if len(scores) >= pool:
+                return select(words, scores[-1])
+            if len(scores) >= min(pool, _SURE):
+                enough = query
+        return enough
 
     def score(
         self, words: WordsAsked | None, vector: Sequence[float] | None, rows: Sequence[int]
@@ -260,61 +287,19 @@ class PostgresRanking:
         facts = self._database.facts(["slot", "generation"])
         generation, slot = int(facts.get("generation", 0)), int(facts.get("slot", 0))
         if self._slot is None or self._slot[:2] != (generation, slot):
-            indexes = self._database.rows(_INDEXES, (f"vectors_{slot}",))[0][0]
-            self._slot = (generation, slot, indexes > 0)
+            self._slot = (generation, slot, self._indexes.has_hnsw(f"vectors_{slot}"))
         return self._slot[1:]
 
     def prepare_search(self) -> str:
         """Runs outside a transaction, because building an index takes time and blocks no reader."""
         self.renew_statistics()
+        self._indexes.index_words()
         table, embedder = f"vectors_{self._database.fact('slot') or 0}", self._vectors.embedder()
-        enough = self._database.rows(
-            f"SELECT count(*) FROM (SELECT 1 FROM {table} LIMIT %s) AS counted", (_EXACT,)
-        )[0][0]
-        if enough < _EXACT or embedder is None:
-            return ""
-        leaves = self._database.rows(
-            "SELECT relid::regclass::text, pg_get_userbyid(relowner), "
-            "pg_has_role(relowner, 'USAGE') FROM pg_partition_tree(%s::regclass) "
-            "JOIN pg_class ON pg_class.oid = relid WHERE isleaf",
-            (table,),
-        )
-        owners = set()
-        for leaf, owner, is_owner in leaves:
-            if is_owner:
-                self._make_index(leaf, embedder.dimension)
-            elif not self._has_index(leaf):
-                owners.add(owner)
         self._slot = None
-        if not owners:
-            return ""
-        return (
-            "The vectors have no index yet, and searches compare all of them: only the owner of "
-            f"the tables can build it. Have {' or '.join(sorted(owners))} run `aur index`"
-        )
+        return "" if embedder is None else self._indexes.index_vectors(table, embedder)
 
     def renew_statistics(self) -> None:
         self._database.run_alone("ANALYZE words, chunks, embeddings, accesses, reasoning")
-
-    def _make_index(self, table: str, dimension: int) -> None:
-        """Build an HNSW index, again if an earlier build was interrupted."""
-        if self._has_index(table):
-            return
-        name = _index_of(table)
-        self._database.run_alone(f"DROP INDEX IF EXISTS {name}")
-        self._database.run_alone(
-            f"CREATE INDEX CONCURRENTLY {name} ON {table} "
-            f"USING hnsw ((vector::halfvec({int(dimension)})) halfvec_cosine_ops) "
-            "WITH (m = 16, ef_construction = 128)"
-        )
-
-    def _has_index(self, table: str) -> bool:
-        """False also for an index whose build was interrupted."""
-        valid = self._database.rows(
-            "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(%s)",
-            (_index_of(table),),
-        )
-        return bool(valid and valid[0][0])
 
     def rebuild_words(self, listen: Listener = ignore_events) -> int:
         """Works in pages, so that searches continue. Then all statistics are counted again."""
@@ -347,10 +332,6 @@ class PostgresRanking:
         )  # fmt: skip
 
 
-def _index_of(table: str) -> str:
-    return f"{table.rpartition('.')[2]}_hnsw"
-
-
 def table_bytes(database: Database, *tables: str) -> int:
     rows = database.rows(
         "SELECT coalesce(sum(pg_total_relation_size(coalesce(relid, named))), 0)::bigint "
@@ -359,16 +340,6 @@ def table_bytes(database: Database, *tables: str) -> int:
         (list(tables),),
     )
     return int(rows[0][0])
-
-
-def _suffice(rows: Sequence[Row], rest: float, *, pool: int) -> bool:
-    """Whether no other chunk can belong among the first candidates."""
-    scores = sorted(_scores(rows), reverse=True)
-    return not rest or (len(scores) >= pool and scores[min(pool, _SURE) - 1] >= rest)
-
-
-def _scores(rows: Sequence[Row]) -> list[float]:
-    return [row[-1] for row in rows if row[-1] is not None]
 
 
 def ranked(rows: Sequence[Row], pool: int) -> Ranked:
@@ -383,7 +354,7 @@ def ranked(rows: Sequence[Row], pool: int) -> Ranked:
 
 
 def _scored(row: Row) -> Scored:
-    number, length, frequencies, word_rank, cosine, cosine_rank, _ = row
+    number, length, frequencies, word_rank, cosine, cosine_rank = row
     return Scored(
         number, length or 0, tuple(frequencies or ()), word_rank or 0,
         None if cosine is None or math.isnan(cosine) else cosine, cosine_rank or 0,

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Container, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import cache
-from itertools import repeat
+from itertools import accumulate, chain, compress, islice, repeat
 from typing import Any, NamedTuple
+from unicodedata import is_normalized
+from zlib import crc32
 
 import psycopg
 from psycopg.adapt import AdaptersMap, Loader
@@ -20,10 +22,12 @@ from psycopg.types.json import Json as Json_
 from psycopg.types.string import StrDumper
 
 from aurora.errors import StoreFormatError
+from aurora.lazy_patterns import lazy_pattern
 from aurora.stores.base import FileState, Reasoning
 from aurora.stores.matching import READ_AT, chunk_of
 from aurora.stores.shared import Row
 from aurora.text import (
+    MAX_TOKEN,
     SHORTEST,
     SUMMARY_TIMES,
     chunk_labels,
@@ -33,6 +37,7 @@ from aurora.text import (
     has_cjk,
     indexed_name,
     name_times,
+    tokenize,
 )
 from aurora.types import Chunk, ChunkHistory, Json, Tracking
 
@@ -94,7 +99,7 @@ def chunk_values(chunk: Chunk) -> dict[str, object]:
         "qualified_name": chunk.qualified_name, "path": chunk.path,
         "start_line": start, "end_line": end, "language": chunk.language,
         "content": chunk.content, "document_type": chunk.document_type,
-        "created_at": chunk.created_at.isoformat() if chunk.created_at else None,
+        "created_at": chunk.created_at,
         "metadata": dict(chunk.metadata),
         "has_cjk": has_cjk(chunk.name) or has_cjk(chunk.content),
         "is_found": not chunk.is_replaced,
@@ -103,11 +108,16 @@ def chunk_values(chunk: Chunk) -> dict[str, object]:
 
 def as_json(rows: Iterable[Mapping[str, object]]) -> Json_:
     """Many rows as one JSON value."""
-    values: list[Any] = list(rows)
-    written = json.dumps(values, ensure_ascii=False)
+    return Json_(json_text(list(rows)), lambda text: str(text).encode())
+
+
+def json_text(value: Any) -> str:
+    written = json.dumps(value, ensure_ascii=False, default=datetime.isoformat)
     if "\\u0000" in written or MARK in written or "e+" in written:
-        written = _FLOAT.sub(r"\1", json.dumps(_writable(values), ensure_ascii=False))
-    return Json_(written, lambda text: str(text).encode())
+        value = _writable(value)
+        written = json.dumps(value, ensure_ascii=False, default=datetime.isoformat)
+        written = _FLOAT.sub(r"\1", written)
+    return written
 
 
 def _writable(value: Any) -> Any:
@@ -168,7 +178,19 @@ def _if_any(at: datetime | None) -> datetime | None:
 _LAST_PLACE = 16_383  # last position in a tsvector; all later words have this one
 _MOST_PLACES = 255  # positions of one word in a tsvector
 _MOST_BYTES = 1_000_000  # of all words; the server's limit is 1,048,575
+_A, _B, _C, _D = (weight << 14 for weight in (3, 2, 1, 0))  # the upper two bits of a position
 _QUOTED = str.maketrans({"'": "''", "\\": "\\\\"})
+
+
+# The saturation of `signals/bm25_formula.py` with its usual parameters, for a text of usual length.
+USUAL_K1, USUAL_B, USUAL_LENGTH = 1.5, 0.75, 250
+DIMENSIONS = 1_000_000_000  # of a vector of impacts
+# A word of chunks with text that is in no other word: a search for parts of words reads them all.
+UNLISTED = "?"
+_LONG = lazy_pattern(rf"\w{{{MAX_TOKEN + 1}}}")
+# Accents of their own, and letters whose lower case is another number of letters.
+_UNUSUAL = lazy_pattern("[\u0300-\u036f\u0130\u0131]")
+_MOST_IMPACTS = 16_000  # of one chunk
 
 
 class Words(NamedTuple):
@@ -176,7 +198,8 @@ class Words(NamedTuple):
 
     length: int  # number of terms; those of the name count several times
     weights: list[float]  # of D, C, B and A, at most 1
-    tsv: str
+    places: Mapping[str, Sequence[int]]  # by word: its positions with their weights
+    impacts: Mapping[int, float]  # by the dimension of a word: what it adds to a usual score
 
 
 def words_of(chunk: Chunk) -> Words:
@@ -190,36 +213,73 @@ def words_of(chunk: Chunk) -> Words:
     name = document_terms(indexed_name(chunk)) if times else []
     labels, content = document_terms(chunk_labels(chunk)), document_terms(chunk.content)
     summary = document_terms(chunk_summary(chunk))
-    places: dict[str, list[str]] = {}
-    at = size = 1
-    for weight, tokens in (("A", name), ("B", labels), ("C", content), ("D", summary)):
-        for place, token in zip(_places(weight, at, len(tokens)), tokens, strict=True):
-            own = places.get(token)
-            if own is None:
-                size += 4 * len(token) + 2
-                if size < _MOST_BYTES:  # a text this long is data, and its start is enough
-                    places[token] = [place]
-            elif len(own) < _MOST_PLACES and own[-1] is not place:
-                own.append(place)
-                size += 2
+    places: defaultdict[str, list[int]] = defaultdict(list)
+    at = 1
+    for weight, tokens in ((_A, name), (_B, labels), (_C, content), (_D, summary)):
+        last = weight + _LAST_PLACE
+        positions = chain(range(min(weight + at, last), last), repeat(last))
+        for token, position in zip(tokens, positions, strict=False):
+            places[token].append(position)
         at += len(tokens) + 1  # no phrase spans two fields
     length = len(name) * times + len(labels) + len(content) + len(summary) * SUMMARY_TIMES
+    length = max(length, SHORTEST)
     share = 1.0 / max(times, SUMMARY_TIMES)
-    tsv = " ".join(f"{quote(token)}:{','.join(own)}" for token, own in places.items())
     weights = [SUMMARY_TIMES * share, share, share, times * share]
-    return Words(max(length, SHORTEST), weights, tsv)
+    fitting = _fitting(places, at)
+    impacts = _impacts(fitting, length, (SUMMARY_TIMES, 1, 1, times))
+    if len(fitting) < len(places) or not _lists_all(chunk, fitting, has_name=times > 0):
+        fitting[UNLISTED] = []
+    return Words(length, weights, fitting, impacts)
 
 
-def _places(weight: str, first: int, count: int) -> Iterator[str]:
-    """Written positions from the first on; all beyond the last position are the last."""
-    written = _written(weight)
-    yield from written[first : first + count]
-    yield from repeat(written[-1], count - max(0, min(count, len(written) - first)))
+def _lists_all(chunk: Chunk, places: Container[str], *, has_name: bool) -> bool:
+    """Whether each word of name and content is one of the chunk's words, or part of one."""
+    text = f"{chunk.name}\n{chunk.content}"
+    if not text.isascii() and (not is_normalized("NFKC", text) or _UNUSUAL.search(text)):
+        return False
+    if max(map(len, text.split()), default=0) > MAX_TOKEN and _LONG.search(text):
+        return False
+    is_indexed = has_name and indexed_name(chunk) == chunk.name
+    return is_indexed or all(token in places for token in tokenize(chunk.name))
 
 
-@cache
-def _written(weight: str) -> list[str]:
-    return [f"{place}{weight}" for place in range(_LAST_PLACE + 1)]
+def _impacts(
+    places: Mapping[str, Sequence[int]], length: int, times: Sequence[int]
+) -> Mapping[int, float]:
+    """The share of its weight that each word adds to a score. `times`: what positions count."""
+    discount = USUAL_K1 * (1 - USUAL_B + USUAL_B * length / USUAL_LENGTH)
+    impacts: defaultdict[int, float] = defaultdict(float)
+    for word, own in places.items():
+        count = sum([times[position >> 14] for position in own])
+        impacts[dimension_of(word)] += count / (count + discount)
+    if len(impacts) > _MOST_IMPACTS:  # data: a single word adds nearly nothing
+        impacts = defaultdict(float, islice(impacts.items(), _MOST_IMPACTS))
+    return impacts
+
+
+def dimension_of(word: str) -> int:
+    """Two words may share one: a chunk with either is then a candidate for both."""
+    return crc32(word.encode()) % DIMENSIONS
+
+
+def _fitting(places: dict[str, list[int]], count: int) -> dict[str, list[int]]:
+    """As much as a tsvector holds. A text with more is data, and its start is enough."""
+    if count > _LAST_PLACE:  # a position may be there twice
+        places = {word: _once(own) for word, own in places.items()}
+    if count > _MOST_PLACES and max(map(len, places.values())) > _MOST_PLACES:
+        places = {word: own[:_MOST_PLACES] for word, own in places.items()}
+    if 4 * sum(map(len, places)) + 2 * (count + len(places)) < _MOST_BYTES:
+        return places
+    sizes = (4 * len(word) + 2 * len(own) + 2 for word, own in places.items())
+    fits = (size < _MOST_BYTES for size in accumulate(sizes))
+    return dict(compress(places.items(), fits))
+
+
+def _once(positions: Sequence[int]) -> list[int]:
+    """Each position once, with its highest weight, which comes first."""
+    return list({position & _LAST_PLACE: position for position in reversed(positions)}.values())[
+        ::-1
+    ]
 
 
 def quote(token: str) -> str:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 VECTORS = "vector"  # the extension; 0.8 has `halfvec` and iterative scans
 LEAST_VECTORS = (0, 8)
+TRIGRAMS = "pg_trgm"  # the extension for an index of parts of words
 SYMBOL_START = 200  # characters of a symbol's name in the index
 LEAST_SERVER = 15  # rows can move between partitions with their references
 
@@ -52,12 +53,12 @@ _EMBEDDINGS = (
 
 # Triggers keep the statistics, once per statement.
 _COUNT = """
-CREATE FUNCTION count_{event}_words() RETURNS trigger LANGUAGE plpgsql
+CREATE OR REPLACE FUNCTION count_{event}_words() RETURNS trigger LANGUAGE plpgsql
 SET search_path FROM CURRENT AS $$
 BEGIN
     INSERT INTO terms AS known (term, namespace, chunks)
         SELECT word.lexeme, changed.namespace, {sign}count(*)
-        FROM changed, unnest(changed.tsv) AS word GROUP BY word.lexeme, changed.namespace
+        FROM changed, {words} GROUP BY word.lexeme, changed.namespace
     ON CONFLICT (term, namespace) DO UPDATE SET chunks = known.chunks + excluded.chunks;
     INSERT INTO totals AS known (namespace, chunks, tokens)
         SELECT namespace, {sign}count(*), {sign}sum(length) FROM changed GROUP BY namespace
@@ -70,9 +71,13 @@ CREATE TRIGGER words_{event} AFTER {operation} ON words REFERENCING {table} TABL
 FOR EACH STATEMENT EXECUTE FUNCTION count_{event}_words()"""
 
 
-def _counting() -> Iterator[str]:
+def _functions(words: str) -> Iterator[str]:
     for event, sign in (("added", ""), ("removed", "-")):
-        yield _COUNT.format(event=event, sign=sign)
+        yield _COUNT.format(event=event, sign=sign, words=words)
+
+
+def _counting() -> Iterator[str]:
+    yield from _functions("unnest(changed.tsv) AS word")
     yield _TRIGGER.format(event="added", operation="INSERT", table="NEW")
     yield _TRIGGER.format(event="removed", operation="DELETE", table="OLD")
 
@@ -217,6 +222,16 @@ MIGRATIONS: Sequence[Migration] = (
                    WHERE name = 'generation'
                        AND EXISTS (SELECT 1 FROM chunks WHERE NOT is_found)""",
             "UPDATE chunks SET is_found = true WHERE NOT is_found",
+        ),
+    ),
+    Migration(
+        # What each word adds to a score, which one function of pgvector sums up for a query.
+        # Making the words again fills it.
+        "m006_add_impacts",
+        (
+            "ALTER TABLE words ADD COLUMN impacts sparsevec",
+            # Without the positions, which take longer than the words.
+            *_functions("unnest(tsvector_to_array(changed.tsv)) AS word (lexeme)"),
         ),
     ),
 )

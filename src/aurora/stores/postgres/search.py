@@ -16,12 +16,20 @@ from aurora.stores.base import Uses
 from aurora.stores.matching import (
     find_terms,
     fitting_paths,
+    like,
     metadata_fits,
     phrase_words,
     place_of,
 )
 from aurora.stores.postgres.connection import Database
-from aurora.stores.postgres.rows import any_of, as_json, in_a_row, read_metadata
+from aurora.stores.postgres.rows import (
+    UNLISTED,
+    any_of,
+    as_json,
+    in_a_row,
+    quote,
+    read_metadata,
+)
 from aurora.stores.postgres.schema import SYMBOL_START
 from aurora.stores.searching import SearchPart
 from aurora.stores.shared import Parameters
@@ -37,6 +45,12 @@ _RANKED = f"""
     SELECT "row", ts_rank_cd({_WEIGHTS}, tsv, %(query)s::tsquery, 32) AS rank
     FROM words WHERE tsv @@ %(query)s::tsquery
     ORDER BY rank DESC, "row" LIMIT %(limit)s"""
+# Parts of words. Each word of a text is in a word of the index, but for those of UNLISTED chunks.
+_LISTED = "SELECT DISTINCT term FROM terms WHERE term LIKE ? ESCAPE '!'"
+_WHOLE = " AND (term = ? OR strpos('_' || term || '_', '_' || ? || '_') > 0)"
+_MOST_LISTED = 5_000  # words of the index that contain a part; with more, texts are read
+_SHORTEST_PART = 3  # characters, as in a trigram
+_HAVING = 'AND chunks."row" IN (SELECT words."row" FROM words WHERE tsv @@ ?::tsquery)'
 # Criteria
 _LABELS = {
     "kind": "kind",
@@ -90,6 +104,27 @@ class PostgresSearch(SearchPart[Database]):
         if not words:
             return None
         return self.rows_by_text(words, self.cjk_only if any(map(has_cjk, words)) else "")
+
+    def having_words(self, words: Sequence[str]) -> tuple[str, Parameters]:
+        known = [self._listed(word, whole=True) for word in words]
+        listed = [f"({any_of(terms)})" for terms in known if terms]
+        if [] in known:
+            return _having("")
+        return _having(" & ".join(listed)) if listed else ("", ())
+
+    def having_parts(self, parts: Sequence[str]) -> tuple[str, Parameters]:
+        listed = [self._listed(part, whole=False) for part in parts]
+        terms = {term for terms in listed if terms is not None for term in terms}
+        return _having(any_of(terms)) if None not in listed else ("", ())
+
+    def _listed(self, part: str, *, whole: bool) -> list[str] | None:
+        """The words of the index that contain a part; None if they are unknown or too many."""
+        if len(part) < _SHORTEST_PART or not part.isascii():
+            return None
+        word = part.lower()
+        condition, values = (_LISTED + _WHOLE, (word, word)) if whole else (_LISTED, ())
+        rows = self._database.rows(f"{condition} LIMIT ?", (like(word), *values, _MOST_LISTED + 1))
+        return [term for (term,) in rows] if len(rows) <= _MOST_LISTED else None
 
     # Criteria
 
@@ -170,6 +205,10 @@ class PostgresSearch(SearchPart[Database]):
 
     def dated_paths(self) -> Mapping[int, str]:
         return dict(self._database.rows(_DATED, (str(Kind.KNOWLEDGE),)))
+
+
+def _having(query: str) -> tuple[str, Parameters]:
+    return _HAVING, (f"({query}) | {quote(UNLISTED)}" if query else quote(UNLISTED),)
 
 
 def _as_query(terms: Sequence[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
@@ -18,8 +19,8 @@ from aurora.stores.postgres.connection import (
     no_memory,
     plain,
 )
-from aurora.stores.postgres.migrate import WORDS, read_version, require_newest, vector_version
-from aurora.stores.postgres.schema import MIGRATIONS
+from aurora.stores.postgres.migrate import WORDS, extension_version, read_version, require_newest
+from aurora.stores.postgres.schema import MIGRATIONS, TRIGRAMS
 from aurora.types import Json
 
 _REPLAY = """
@@ -147,7 +148,8 @@ _QUESTIONS: dict[str, Callable[[Connection], Json]] = {
     "server": _first("SHOW server_version"),
     "encrypted": lambda connection: connection.pgconn.ssl_in_use,
     "checksums": _first("SHOW data_checksums"),
-    "pgvector": vector_version,
+    "pgvector": extension_version,
+    "pg_trgm": partial(extension_version, name=TRIGRAMS),
     "schema_version": lambda connection: read_version(connection).schema,
     "newest_schema": lambda _: len(MIGRATIONS),
     "words_are_current": lambda connection: read_version(connection).words == WORDS,

@@ -6,15 +6,16 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Self
 
+from aurora.stores.base import Work
 from aurora.stores.checkouts import CheckoutPart
 from aurora.stores.postgres.address import DEFAULT_SCHEMA, Address, parse_address
 from aurora.stores.postgres.chunks import PostgresChunks
 from aurora.stores.postgres.connection import (
     Connections,
     Database,
-    index_lock,
     no_memory,
     read_progress,
+    work_lock,
 )
 from aurora.stores.postgres.maintenance import PostgresMaintenance
 from aurora.stores.postgres.migrate import WORDS, current_version, migrate, require_known
@@ -102,11 +103,11 @@ class PostgresStore:
             database.use_checkout(self.database.used_checkout)
             yield PostgresStore(self.address, read_only=self.is_read_only, database=database)
 
-    def alone(self) -> AbstractContextManager[Callable[[Progress], None]]:
-        return index_lock(self.database)
+    def alone(self, work: Work = Work.INDEX) -> AbstractContextManager[Callable[[Progress], None]]:
+        return work_lock(self.database, work)
 
-    def run_progress(self) -> Progress | None:
-        return read_progress(self.database)
+    def run_progress(self, work: Work = Work.INDEX) -> Progress | None:
+        return read_progress(self.database, work)
 
     def close(self) -> None:
         self.database.close()

@@ -5,19 +5,15 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 
-from aurora.packing import VECTOR_WIDTH
 from aurora.stores.base import Revision
 from aurora.stores.parts import NEXT, USED, VectorPart
+from aurora.stores.postgres import binary
 from aurora.stores.postgres.connection import Database
-from aurora.stores.postgres.rows import as_json
 from aurora.stores.shared import PAGE, Row, portions
 
-_PUT = """
-    INSERT INTO embeddings ("row", namespace, slot, vector)
-        SELECT chunks."row", chunks.namespace, %s, given.vector::halfvec
-        FROM json_to_recordset(%s) AS given (id text, vector text)
-        JOIN chunks ON chunks.id = given.id
-    ON CONFLICT ("row", namespace, slot) DO UPDATE SET vector = excluded.vector"""
+_NUMBERED = 'SELECT id, "row", namespace FROM chunks WHERE id = ANY(%s)'
+_DROP = 'DELETE FROM embeddings WHERE "row" = ANY(%s) AND slot = %s'
+_ADDED = 'embeddings ("row", namespace, slot, vector)'
 _BY_ID = """
     SELECT chunks.id, vector::text FROM used_vectors JOIN chunks USING ("row", namespace)
     WHERE chunks.id IN ?"""
@@ -41,11 +37,18 @@ class PostgresVectors(VectorPart[Database]):
         self.empty_next()
 
     def put_vectors(self, table: str, vectors: Iterable[tuple[str, bytes]]) -> None:
-        # Vectors of the next embedder are not searchable yet, so the generation stays.
-        write = self._database.write if table == USED else self._database.execute
+        slot, added = self._slot(table), 0
         for page in portions(dict(vectors).items(), PAGE):  # each id once
-            given = as_json({"id": id_, "vector": as_text(vector)} for id_, vector in page)
-            write(_PUT, (self._slot(table), given))
+            ids = [id_ for id_, _ in page]
+            rows = self._database.rows(_NUMBERED, (ids,))
+            places = {id_: (row, namespace) for id_, row, namespace in rows}
+            self._database.execute(_DROP, ([row for row, _ in places.values()], slot))
+            given = ((*places[id_], vector) for id_, vector in page if id_ in places)
+            self._database.copy(_ADDED, (_row(slot, *values) for values in given))
+            added += len(places)
+        # Vectors of the next embedder are not searchable yet, so the generation stays.
+        if added and table == USED:
+            self._database.draw_generation()
 
     def get_embeddings(self, chunk_ids: Sequence[str]) -> Mapping[str, bytes]:
         rows = self._database.rows_in(_BY_ID, chunk_ids)
@@ -65,21 +68,13 @@ class PostgresVectors(VectorPart[Database]):
         return [id_ for (id_,) in rows]
 
 
-def as_text(vector: bytes) -> str:
-    """A packed vector in pgvector's syntax, without loss."""
-    numbers = struct.unpack(f"<{len(vector) // VECTOR_WIDTH}H", vector)
-    return "[" + ",".join(map(_texts.__getitem__, numbers)) + "]"
-
-
-class _Texts(dict[int, str]):
-    """The bits of a half-precision number → its digits, cached: vectors repeat the numbers."""
-
-    def __missing__(self, bits: int) -> str:
-        self[bits] = text = repr(struct.unpack("<e", struct.pack("<H", bits))[0])
-        return text
-
-
-_texts = _Texts()
+def _row(slot: int, number: int, namespace: str, vector: bytes) -> bytes:
+    return binary.row(
+        (
+            binary.bigint(number), binary.text(namespace), binary.smallint(slot),
+            binary.halfvec(vector),
+        )
+    )  # fmt: skip
 
 
 def from_text(written: str) -> bytes:

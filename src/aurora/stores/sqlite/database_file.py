@@ -17,6 +17,7 @@ from aurora.files import make_file, open_file, require_plain
 from aurora.package_manager import upgrade_command
 from aurora.platforms import free_bytes, lock
 from aurora.quick_classes import dataclass
+from aurora.stores.base import Work
 from aurora.stores.sqlite.integrity import (
     LONG,
     Stamp,
@@ -67,13 +68,13 @@ _LOCK_BYTES = 100
 
 
 @contextmanager
-def index_lock(path: Path) -> Iterator[Callable[[Progress], None]]:
-    """Hold the index lock of a database file, or fail at once with the holder's process id.
+def work_lock(path: Path, work: Work = Work.INDEX) -> Iterator[Callable[[Progress], None]]:
+    """Hold the lock of a database file for some work, or fail at once with the holder's number.
 
     The operating system releases the lock of a killed process. The file holds the process id and,
     once the holder has shown it, the progress.
     """
-    lock_path = path.with_name(f"{path.name}-indexing")
+    lock_path = path.with_name(f"{path.name}-{work}")
     try:
         make_file(lock_path)
         file = open_file(lock_path, "r+b")
@@ -88,10 +89,7 @@ def index_lock(path: Path) -> Iterator[Callable[[Progress], None]]:
         except OSError as exc:
             file.seek(0)
             owner = file.read(20).decode("ascii", "replace").partition("\t")[0].strip() or "unknown"
-            raise StoreBusyError(
-                f"{path.parent} is being indexed by another process ({owner})",
-                hint="wait until the other `aur mem index` has finished, then try again",
-            ) from exc
+            raise work.busy(str(path.parent), f" ({owner})") from exc
 
         def write(*words: object) -> None:
             line = "\t".join(map(str, words)).encode()[:_LOCK_BYTES].ljust(_LOCK_BYTES)
@@ -108,10 +106,10 @@ def index_lock(path: Path) -> Iterator[Callable[[Progress], None]]:
             write(os.getpid())
 
 
-def read_progress(path: Path) -> Progress | None:
+def read_progress(path: Path, work: Work) -> Progress | None:
     """The progress in the lock file, if its writer still holds the lock."""
     try:
-        with open_file(path.with_name(f"{path.name}-indexing")) as file:
+        with open_file(path.with_name(f"{path.name}-{work}")) as file:
             _, *words = file.read(_LOCK_BYTES).decode("ascii", "replace").rstrip().split("\t")
             if len(words) != len(Progress._fields):
                 return None  # usually nothing is indexed now, and the lock is left alone

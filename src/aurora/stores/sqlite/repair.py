@@ -20,12 +20,12 @@ from aurora.stores.sqlite.connection import Database
 from aurora.stores.sqlite.database_file import (
     connect,
     connect_temporary,
-    index_lock,
     open_apart,
     open_bare,
     open_foreign,
     require_tables,
     translated,
+    work_lock,
 )
 from aurora.stores.sqlite.integrity import find_torn
 from aurora.stores.sqlite.schema import (
@@ -57,7 +57,7 @@ def repair(database: Database) -> list[str]:
     path = database.path
     with translated(path):
         database.require_known()
-    with index_lock(path):
+    with work_lock(path):
         removed = _mend_unless_torn(database)
         problems = database.integrity.check()
         if problems:
@@ -151,7 +151,7 @@ def reclaim(path: Path) -> Reclaimed | None:
             raise  # written by a newer Aurora or another program
     else:
         return None
-    with index_lock(path), _scratch(path) as folder:
+    with work_lock(path), _scratch(path) as folder:
         with (
             translated(path),
             _forced_open(path, folder) as torn,

@@ -12,7 +12,7 @@ from aurora.stores import matching
 from aurora.stores.base import FileState, Reasoning, Revision
 from aurora.stores.matching import FILE_FIELDS, READ_AT, chunk_of
 from aurora.stores.shared import Row, portions
-from aurora.stores.sqlite.integrity import access_checksum, checksum, damaged
+from aurora.stores.sqlite.integrity import access_checksum, checksum, damaged, history_checksum
 from aurora.text import has_cjk, is_text
 from aurora.types import Chunk, ChunkHistory, Tracking
 
@@ -118,7 +118,7 @@ def vector_from(row: int, vector: bytes, written: int) -> bytes:
 
 
 def commits_from(row: int, tracking: str, commits: bytes, uncommitted: int, written: int) -> bytes:
-    if checksum(row, tracking, commits, uncommitted) != written:
+    if history_checksum(row, tracking, commits, uncommitted) != written:
         raise damaged(f"The history of row {row}")
     return commits
 

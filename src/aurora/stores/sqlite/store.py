@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
-from aurora.stores.base import Ranking
+from aurora.stores.base import Ranking, Work
 from aurora.stores.checkouts import CheckoutPart
 from aurora.stores.sqlite.chunks import SQLiteChunks
 from aurora.stores.sqlite.connection import Database
-from aurora.stores.sqlite.database_file import index_lock, read_progress
+from aurora.stores.sqlite.database_file import read_progress, work_lock
 from aurora.stores.sqlite.maintenance import SQLiteMaintenance
 from aurora.stores.sqlite.search import SQLiteSearch
 from aurora.stores.sqlite.vectors import SQLiteVectors
@@ -88,15 +88,15 @@ class SQLiteStore:
             still.close()
 
     @contextmanager
-    def alone(self) -> Iterator[Callable[[Progress], None]]:
+    def alone(self, work: Work = Work.INDEX) -> Iterator[Callable[[Progress], None]]:
         """Also checks the whole file weekly."""
-        with index_lock(self.path) as tell:
+        with work_lock(self.path, work) as tell:
             self.database.integrity.examine_if_due()
             self.database.integrity.require_whole()
             yield tell
 
-    def run_progress(self) -> Progress | None:
-        return read_progress(self.path)
+    def run_progress(self, work: Work = Work.INDEX) -> Progress | None:
+        return read_progress(self.path, work)
 
     def close(self) -> None:
         self.database.close()
