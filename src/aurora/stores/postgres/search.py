@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
 from aurora.stores.base import Uses
@@ -32,7 +32,7 @@ from aurora.stores.postgres.rows import (
 )
 from aurora.stores.postgres.schema import SYMBOL_START
 from aurora.stores.searching import SearchPart
-from aurora.stores.shared import Parameters
+from aurora.stores.shared import Parameters, portions
 from aurora.text import has_cjk, is_text, tokenize
 from aurora.types import Kind, Place
 
@@ -48,9 +48,11 @@ _RANKED = f"""
 # Parts of words. Each word of a text is in a word of the index, but for those of UNLISTED chunks.
 _LISTED = "SELECT DISTINCT term FROM terms WHERE term LIKE ? ESCAPE '!'"
 _WHOLE = " AND (term = ? OR strpos('_' || term || '_', '_' || ? || '_') > 0)"
-_MOST_LISTED = 5_000  # words of the index that contain a part; with more, texts are read
+_MOST_LISTED = 20_000  # words of the index that contain a part; with more, texts are read
+_LONGEST_QUERY = 500_000  # bytes; the server's limit is a mebibyte
+_GROUP = 100  # words beside each other: the server reads a list of words by recursion
 _SHORTEST_PART = 3  # characters, as in a trigram
-_HAVING = 'AND chunks."row" IN (SELECT words."row" FROM words WHERE tsv @@ ?::tsquery)'
+_HAVING = 'AND chunks."row" = ANY(ARRAY(SELECT words."row" FROM words WHERE tsv @@ ?::tsquery))'
 # Criteria
 _LABELS = {
     "kind": "kind",
@@ -107,7 +109,7 @@ class PostgresSearch(SearchPart[Database]):
 
     def having_words(self, words: Sequence[str]) -> tuple[str, Parameters]:
         known = [self._listed(word, whole=True) for word in words]
-        listed = [f"({any_of(terms)})" for terms in known if terms]
+        listed = [f"({_any_of(terms)})" for terms in known if terms]
         if [] in known:
             return _having("")
         return _having(" & ".join(listed)) if listed else ("", ())
@@ -115,7 +117,7 @@ class PostgresSearch(SearchPart[Database]):
     def having_parts(self, parts: Sequence[str]) -> tuple[str, Parameters]:
         listed = [self._listed(part, whole=False) for part in parts]
         terms = {term for terms in listed if terms is not None for term in terms}
-        return _having(any_of(terms)) if None not in listed else ("", ())
+        return _having(_any_of(terms)) if None not in listed else ("", ())
 
     def _listed(self, part: str, *, whole: bool) -> list[str] | None:
         """The words of the index that contain a part; None if they are unknown or too many."""
@@ -208,7 +210,13 @@ class PostgresSearch(SearchPart[Database]):
 
 
 def _having(query: str) -> tuple[str, Parameters]:
+    if len(query.encode()) > _LONGEST_QUERY:
+        return "", ()
     return _HAVING, (f"({query}) | {quote(UNLISTED)}" if query else quote(UNLISTED),)
+
+
+def _any_of(terms: Iterable[str]) -> str:
+    return " | ".join(f"({any_of(group)})" for group in portions(terms, _GROUP))
 
 
 def _as_query(terms: Sequence[str]) -> str:
