@@ -287,5 +287,5 @@ def test_a_model_that_is_named_embeds_from_the_beginning(many: Project, model: s
     heard: list[Event] = []
     with Memory(many.places, files, now=lambda: NOW, listen=heard.append) as memory:
         memory.index(many.root)
-        assert memory.admin.vectors_of() == OWN._replace(name=f"aurora/{model}")
+        assert memory.admin.vectors_of() == {"deep": OWN, "shallow": QUICK}[model]
     assert not [event for event in heard if isinstance(event, Note) and "better" in event.text]

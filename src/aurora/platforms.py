@@ -10,7 +10,7 @@ import shlex
 import signal
 import sys
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -77,6 +77,12 @@ def sync_folder(folder: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
+
+
+def read_at(handle: int, size: int, starts: Iterable[int]) -> bytes | None:
+    """So many bytes from each place of an open file; None where no system call does it."""
+    read = getattr(os, "pread", None)
+    return None if read is None else b"".join([read(handle, size, start) for start in starts])
 
 
 def free_bytes(path: Path) -> int:
@@ -167,9 +173,9 @@ def yield_to_others() -> None:
         kernel.SetPriorityClass(kernel.GetCurrentProcess(), _IDLE_PRIORITY)
     else:
         os.nice(_LOWEST)
-        # Linux weighs sessions before processes, and each terminal is one.
-        with suppress(OSError):
-            Path("/proc/self/autogroup").write_text(str(_LOWEST), encoding="ascii")
+        if os.getsid(0) == os.getpid():  # Linux weighs sessions first; this one has its own
+            with suppress(OSError):
+                Path("/proc/self/autogroup").write_text(str(_LOWEST), encoding="ascii")
 
 
 def is_running(process: int) -> bool:

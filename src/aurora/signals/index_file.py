@@ -27,6 +27,7 @@ from typing import Any, BinaryIO, Protocol
 
 from aurora.errors import IndexFileError, IndexVersionError
 from aurora.files import make_folder, open_file, replacing
+from aurora.platforms import read_at
 from aurora.types import Json
 
 FORMAT = 1
@@ -149,11 +150,11 @@ class IndexFile:
         for page in new:
             self._check_page(name, section, page)
         starts = [section.offset + place * size for place in places]
-        if not hasattr(os, "pread"):  # Windows
+        content = read_at(self._handle, size, starts)
+        if content is None:
             return b"".join(self._map[start : start + size] for start in starts)
         if new:
             self._release(section)
-        content = b"".join([os.pread(self._handle, size, start) for start in starts])
         if len(content) < size * len(starts):
             raise IndexFileError(f"{self.path} was truncated while in use")
         return content
