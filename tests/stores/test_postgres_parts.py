@@ -82,7 +82,6 @@ def test_any_text_is_found_by_its_parts(store: PostgresStore, data: st.DataObjec
 
 
 def test_a_part_of_very_many_words_is_found(store: PostgresStore) -> None:
-    """A server reads a query by recursion, as deep as its stack allows."""
     text = " ".join(f"getme{n}" for n in range(12_000))
     store.chunks.put_chunks([make_chunk(text, name="many")])
     assert len(store.search._listed("getme", whole=False) or ()) >= 12_000

@@ -32,7 +32,7 @@ from aurora.stores.postgres.rows import (
 )
 from aurora.stores.postgres.schema import SYMBOL_START
 from aurora.stores.searching import SearchPart
-from aurora.stores.shared import Parameters, portions
+from aurora.stores.shared import Parameters
 from aurora.text import has_cjk, is_text, tokenize
 from aurora.types import Kind, Place
 
@@ -49,10 +49,11 @@ _RANKED = f"""
 _LISTED = "SELECT DISTINCT term FROM terms WHERE term LIKE ? ESCAPE '!'"
 _WHOLE = " AND (term = ? OR strpos('_' || term || '_', '_' || ? || '_') > 0)"
 _MOST_LISTED = 20_000  # words of the index that contain a part; with more, texts are read
-_LONGEST_QUERY = 500_000  # bytes; the server's limit is a mebibyte
-_GROUP = 100  # words beside each other: the server reads a list of words by recursion
 _SHORTEST_PART = 3  # characters, as in a trigram
-_HAVING = 'AND chunks."row" = ANY(ARRAY(SELECT words."row" FROM words WHERE tsv @@ ?::tsquery))'
+# Word by word: a query of hundreds of words takes the square of their number.
+_HAVING = """AND chunks."row" = ANY(ARRAY(
+    SELECT words."row" FROM unnest(?::text[]) AS listed (word), words
+    WHERE tsv @@ word::tsquery))"""
 # Criteria
 _LABELS = {
     "kind": "kind",
@@ -108,16 +109,14 @@ class PostgresSearch(SearchPart[Database]):
         return self.rows_by_text(words, self.cjk_only if any(map(has_cjk, words)) else "")
 
     def having_words(self, words: Sequence[str]) -> tuple[str, Parameters]:
-        known = [self._listed(word, whole=True) for word in words]
-        listed = [f"({_any_of(terms)})" for terms in known if terms]
-        if [] in known:
-            return _having("")
-        return _having(" & ".join(listed)) if listed else ("", ())
+        known = (self._listed(word, whole=True) for word in words)
+        listed = [_quoted(terms) for terms in known if terms is not None]
+        return " ".join([_HAVING] * len(listed)), listed
 
     def having_parts(self, parts: Sequence[str]) -> tuple[str, Parameters]:
         listed = [self._listed(part, whole=False) for part in parts]
         terms = {term for terms in listed if terms is not None for term in terms}
-        return _having(_any_of(terms)) if None not in listed else ("", ())
+        return (_HAVING, [_quoted(terms)]) if None not in listed else ("", ())
 
     def _listed(self, part: str, *, whole: bool) -> list[str] | None:
         """The words of the index that contain a part; None if they are unknown or too many."""
@@ -209,14 +208,8 @@ class PostgresSearch(SearchPart[Database]):
         return dict(self._database.rows(_DATED, (str(Kind.KNOWLEDGE),)))
 
 
-def _having(query: str) -> tuple[str, Parameters]:
-    if len(query.encode()) > _LONGEST_QUERY:
-        return "", ()
-    return _HAVING, (f"({query}) | {quote(UNLISTED)}" if query else quote(UNLISTED),)
-
-
-def _any_of(terms: Iterable[str]) -> str:
-    return " | ".join(f"({any_of(group)})" for group in portions(terms, _GROUP))
+def _quoted(terms: Iterable[str]) -> list[str]:
+    return [quote(term) for term in (*terms, UNLISTED)]
 
 
 def _as_query(terms: Sequence[str]) -> str:
