@@ -23,9 +23,11 @@ if sys.platform == "win32":
 else:
     import fcntl
     import resource
+    from mmap import MADV_DONTNEED, PAGESIZE
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
+    from mmap import mmap
 
 _PROC = Path("/proc")
 _TICKS = 100  # a second, for programs on every Linux
@@ -77,6 +79,21 @@ def sync_folder(folder: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
+
+
+def read_parts(handle: int, starts: Sequence[int], size: int) -> bytes | None:
+    """Parts of an open file, one after the other; None on Windows, which has no call for it."""
+    if sys.platform == "win32":
+        return None
+    else:
+        return b"".join([os.pread(handle, size, start) for start in starts])
+
+
+def release_pages(file: mmap, start: int, size: int) -> None:
+    """Give back the memory of a part of a mapped file. The system reads it again when asked."""
+    if sys.platform != "win32":
+        first = start // PAGESIZE * PAGESIZE
+        file.madvise(MADV_DONTNEED, first, start + size - first)
 
 
 def free_bytes(path: Path) -> int:
