@@ -161,11 +161,10 @@ def test_a_damaged_vector_is_mended_on_request(tmp_path: Path) -> None:
     bench.store.close()
 
 
-def test_vectors_whose_bits_tell_little_are_all_compared() -> None:
-    """Of vectors all around, none is much nearer than the others."""
-    even = np.random.default_rng(7).standard_normal((MANY, 1536)).astype(np.float16)
-    parts = {place: (1, vector.tobytes()) for place, vector in enumerate(even, start=1)}
-    assert not join_vectors(parts, Embedder("any", 1536, "1")).segments[0].has_codes
+def test_vectors_whose_bits_tell_little_are_all_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if less of the nearest were found than is required."""
+    monkeypatch.setattr("aurora.signals.vector_codes._KEPT", 1.01)
+    assert not join_vectors(PARTS, OWNER).segments[0].has_codes
 
 
 def test_a_few_vectors_are_all_compared() -> None:
