@@ -81,8 +81,12 @@ def take_pictures(page: Page, address: str, theme: str) -> None:
         page.goto(f"{address}/sessions")
         take(page, "sessions")
         return
-    page.goto(f"{address}/?q={QUERY}")
-    page.get_by_role("list", name="Results").get_by_role("link").first.click()
+    rows = page.get_by_role("list", name="Results").get_by_role("link")
+    for _ in range(2):  # the first search of a server loads the model
+        page.goto(f"{address}/?q={QUERY}")
+        rows.first.wait_for(timeout=120_000)
+        page.wait_for_timeout(3000)  # facets
+    rows.first.click()
     take(page, "search")
     for name in ("lessons", f"agents?moment=prompt&text={PROMPTS[-1]}", "map"):
         page.goto(f"{address}/{name}")

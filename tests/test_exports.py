@@ -18,9 +18,10 @@ from aurora import Memory
 from aurora.engine import memory as module
 
 VERBS = ("open", "index", "search", "get", "add", "add_all", "learn", "history", "forget", "stats",
-         "export", "watch", "close", "locate", "layers", "workspace", "recall")  # fmt: skip
+         "export", "watch", "close", "locate", "layers", "workspace", "recall",
+         "improve")  # fmt: skip
 PROPERTIES = ("admin", "exists", "indexed_at", "label", "name", "personal", "places", "root",
-              "sessions", "settings", "trail")  # fmt: skip
+              "sessions", "settings", "trail", "is_improvable")  # fmt: skip
 
 
 def test_every_public_name_is_there() -> None:

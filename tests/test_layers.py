@@ -163,7 +163,7 @@ def test_only_git_and_workers_are_run() -> None:
         for file in source_files()
         if "subprocess" in file.read_text(encoding="utf-8")
     }
-    assert runners == {"sources/git.py", "mcp/workers.py"}
+    assert runners == {"sources/git.py", "mcp/workers.py", "platforms.py"}
 
 
 def test_only_one_file_asks_which_system_it_runs_on() -> None:

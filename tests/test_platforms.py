@@ -122,6 +122,17 @@ def test_names_lines_and_watches(
 
 @on_this
 @pytest.mark.parametrize("system", SYSTEMS)
+def test_bytes_of_a_file_are_read_in_place_or_not_at_all(
+    on: Any, tmp_path: Path, system: str
+) -> None:
+    (tmp_path / "file").write_bytes(b"0123456789")
+    with (tmp_path / "file").open("rb") as file:
+        content = on(system).read_at(file.fileno(), 2, [6, 0])
+    assert content == (b"6701" if hasattr(os, "pread") else None)
+
+
+@on_this
+@pytest.mark.parametrize("system", SYSTEMS)
 def test_space_and_processors_are_known_everywhere(on: Any, tmp_path: Path, system: str) -> None:
     platforms = on(system)
     platforms.sync_folder(tmp_path)

@@ -10,7 +10,7 @@ import shlex
 import signal
 import sys
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -23,11 +23,9 @@ if sys.platform == "win32":
 else:
     import fcntl
     import resource
-    from mmap import MADV_DONTNEED, PAGESIZE
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
-    from mmap import mmap
 
 _PROC = Path("/proc")
 _TICKS = 100  # a second, for programs on every Linux
@@ -81,19 +79,10 @@ def sync_folder(folder: Path) -> None:
             os.close(handle)
 
 
-def read_parts(handle: int, starts: Sequence[int], size: int) -> bytes | None:
-    """Parts of an open file, one after the other; None on Windows, which has no call for it."""
-    if sys.platform == "win32":
-        return None
-    else:
-        return b"".join([os.pread(handle, size, start) for start in starts])
-
-
-def release_pages(file: mmap, start: int, size: int) -> None:
-    """Give back the memory of a part of a mapped file. The system reads it again when asked."""
-    if sys.platform != "win32":
-        first = start // PAGESIZE * PAGESIZE
-        file.madvise(MADV_DONTNEED, first, start + size - first)
+def read_at(handle: int, size: int, starts: Iterable[int]) -> bytes | None:
+    """So many bytes from each place of an open file; None where no system call does it."""
+    read = getattr(os, "pread", None)
+    return None if read is None else b"".join([read(handle, size, start) for start in starts])
 
 
 def free_bytes(path: Path) -> int:
@@ -184,9 +173,9 @@ def yield_to_others() -> None:
         kernel.SetPriorityClass(kernel.GetCurrentProcess(), _IDLE_PRIORITY)
     else:
         os.nice(_LOWEST)
-        # Linux weighs sessions before processes, and each terminal is one.
-        with suppress(OSError):
-            Path("/proc/self/autogroup").write_text(str(_LOWEST), encoding="ascii")
+        if os.getsid(0) == os.getpid():  # Linux weighs sessions first; this one has its own
+            with suppress(OSError):
+                Path("/proc/self/autogroup").write_text(str(_LOWEST), encoding="ascii")
 
 
 def is_running(process: int) -> bool:

@@ -152,6 +152,8 @@ def test_as_json_there_is_one_object_and_nothing_else(indexed: Shell, backend: s
         "embedder": {"name": "aurora/deep", "dimension": 256,
                      "fingerprint": f"{WEIGHTS}-2"},
         "embedded": 8,
+        "improving": None,
+        "improvable": False,
         "name": "project",
         "others": {},
     }  # fmt: skip

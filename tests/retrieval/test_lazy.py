@@ -71,7 +71,7 @@ def test_lazy_loading_triggered_on_first_retrieve(store: SQLiteStore, opens: Cou
     provider = WordProvider()
     answer = retriever_on(store, provider).retrieve(Query("test query", limit=5))
     assert len(answer.results) == 5
-    assert {file.name for file in folder(store).iterdir()} == FILES == set(opens())
+    assert {file.name for file in folder(store).glob("*.idx")} == FILES == set(opens())
     assert provider.queries == ["test query"]
 
 
@@ -101,7 +101,7 @@ def test_lazy_loading_thread_safety(store: SQLiteStore, opens: CountOpens, built
     if built:
         retriever_on(store, WordProvider()).retrieve(Query("test query"))
     opens().clear()
-    before = {file.name: file.stat().st_ino for file in folder(store).glob("*")}
+    before = {file.name: file.stat().st_ino for file in folder(store).glob("*.idx")}
     provider, answers = WordProvider(), list[SearchResults]()
     retriever = retriever_on(store, provider)
 
@@ -110,7 +110,7 @@ def test_lazy_loading_thread_safety(store: SQLiteStore, opens: CountOpens, built
     assert sorted(opens()) == sorted(FILES)
     assert [len(answer.results) for answer in answers] == [5] * 10
     assert all(answer == answers[0] for answer in answers)
-    after = {file.name: file.stat().st_ino for file in folder(store).iterdir()}
+    after = {file.name: file.stat().st_ino for file in folder(store).glob("*.idx")}
     assert after.keys() == FILES
     assert before in ({}, after)
     assert (len(provider.queries), provider.batches) == (10, 0)
@@ -121,7 +121,7 @@ def test_by_keyword_alone_neither_vectors_nor_provider_are_touched(store: SQLite
     fill(store)
     provider = WordProvider()
     retriever_on(store, provider, mode=Mode.KEYWORD).retrieve(Query("test query"))
-    assert [file.name for file in folder(store).iterdir()] == ["bm25.idx"]
+    assert [file.name for file in folder(store).glob("*.idx")] == ["bm25.idx"]
     assert provider.queries == []
 
 

@@ -56,7 +56,7 @@ def answers(signal: BM25Signal) -> list[object]:
 
 
 def files(bench: Bench) -> set[str]:
-    return {file.name for file in bench.folder.iterdir() if file.name.startswith("bm25")}
+    return {file.name for file in bench.folder.iterdir() if file.name.startswith("bm25.idx")}
 
 
 def named(bench: Bench) -> set[str]:

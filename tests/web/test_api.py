@@ -318,6 +318,7 @@ def test_an_export_is_one_safe_file(shop: Shell, tmp_path: Path, way: str) -> No
     assert "<img" not in text
     assert str(shop.cwd) not in text
     assert "default-src 'none'; script-src 'sha256-" in text
+    assert "img-src data:; base-uri 'none'; form-action 'none'\">" in text
     assert not re.search(r'(src|href)="(?!data:,")', text.partition("<style>")[0])
 
 

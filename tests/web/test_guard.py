@@ -56,7 +56,12 @@ def test_without_the_cookie_nothing_is_told(site: Site, path: str, cookie: str |
 
 
 @pytest.mark.parametrize("token", ["", "x", "a" * 10_000, "%00", "ä"])
-def test_a_wrong_token_opens_nothing(stranger: httpx2.Client, token: str) -> None:
+def test_a_wrong_token_opens_nothing(
+    client: httpx2.Client, stranger: httpx2.Client, site: Site, token: str
+) -> None:
+    """Neither while a link waits to be used."""
+    client.post("/api/links", json={}, headers={"Origin": site.address})
+
     answer = stranger.get("/", params={"token": token})
 
     assert answer.status_code == 401

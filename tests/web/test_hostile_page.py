@@ -24,18 +24,19 @@ FILES = {
     "data/wide.txt": "zebra " + "<b>" * 3_500_000,  # 10 MB in a line
     "data/wide.js": f"const zebra = '{'y' * 900_000}';\n",
 }
+LONG = "a_project_with_a_long_name_" * 6
 MARKUP = "document.querySelectorAll('img, iframe, object, b, [onerror], #page script').length"
 
 
 @pytest.fixture(scope="module")
 def zebra(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     root = tmp_path_factory.mktemp("hostile")
-    write_tree(root / "code", FILES)
-    shell = Shell(root / "code", root / ".aurora")
+    write_tree(root / LONG, FILES)
+    shell = Shell(root / LONG, root / ".aurora")
     shell.bash("git init --quiet")
     shell.ok("index", "--quick")
     shell.ok("mem", "learn", f"zebra lesson {IMAGE} {SCRIPT}")
-    shell.ok("mem", "add", "--document-type", IMAGE, str(root / "code/docs/zebra.md"))
+    shell.ok("mem", "add", "--document-type", IMAGE, str(root / LONG / "docs/zebra.md"))
     (root / "long.txt").write_text("zebra " + "<b>" * 30_000)
     shell.ok("mem", "add", str(root / "long.txt"))
     with serve(shell) as site:
@@ -67,7 +68,10 @@ def test_a_search_and_all_its_results(open_page: Open, zebra: Site) -> None:
     [f"/?q={quote(IMAGE)}", f"/?q={quote(SCRIPT)}", "/lessons", "/map", "/health", "/agents"],
 )
 def test_a_view_shows_markup_as_text(open_page: Open, zebra: Site, path: str) -> None:
-    expect_only_text(open_page(path, at=zebra))
+    page = open_page(path, at=zebra, width=360)
+    expect_only_text(page)
+    for box in ("document.documentElement", "document.querySelector('main')"):
+        assert page.evaluate(f"{box}.scrollWidth") == 360  # the project's name is long
 
 
 def test_a_document_in_a_long_line_is_cut(open_page: Open, zebra: Site) -> None:

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
     from tests.cli.conftest import Shell
 
-VIEWS = ("/sessions", "/lessons", "/agents", "/map", "/map?by=meaning&q=payment", "/health")
+VIEWS = (
+    "/sessions", "/sessions/session-1", "/lessons", "/agents", "/map", "/map?by=meaning&q=payment",
+    "/health",
+)  # fmt: skip
 
 
 def wait_until_still(page: Page) -> None:

@@ -39,6 +39,7 @@ from aurora.embeddings.base import ProviderOptions
 from aurora.embeddings.compute import unit_rows
 from aurora.evaluation.datasets import Group, Item, LabelledSet, read_set
 from aurora.evaluation.metrics import ndcg
+from aurora.text import has_cjk
 from training.model.ragged import make_ragged
 from training.model.student import Student, Vectors, load_student
 from training.model.teachers import Teacher, load_teacher
@@ -54,7 +55,11 @@ def embed_by_torch(student: Student, words: Tokenizer, texts: Sequence[str]) -> 
     """What the package makes of each text; rows of length 1."""
     pieces = [words.encode(text) for text in texts]
     shallow = _sum_windows(student, pieces).shallow
-    layered = _sum_windows(student, [text[:READ] for text in pieces]).deep
+    heads = [
+        numbers if has_cjk(text) else numbers[:READ]
+        for text, numbers in zip(texts, pieces, strict=True)
+    ]
+    layered = _sum_windows(student, heads).deep
     return Vectors(normalize(shallow, dim=1), normalize(shallow + layered, dim=1))
 
 

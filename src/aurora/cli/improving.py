@@ -31,9 +31,15 @@ def leaves_work(*, wait: bool | None) -> bool:
     return not wait if wait is not None else is_terminal(sys.stderr) and not os.environ.get("CI")
 
 
+def _own(memory: Memory) -> list[Memory]:
+    """The memory of the working directory, and the person's if there is one."""
+    personal = memory.personal
+    return [memory, personal] if personal and personal.exists else [memory]
+
+
 def start_improving(memory: Memory) -> None:
     """Have better vectors made in the background, if there are some to make."""
-    if not memory.is_improvable:
+    if not any(each.admin.is_improvable for each in _own(memory)):
         return
     flags = click.get_current_context().meta["aurora.flags"]
     options = [word for flag in flags for word in ("-c", flag)]
@@ -65,7 +71,7 @@ def improve(*, background: bool) -> None:
         yield_to_others()
     with ended_by_signals(), open_memory(silent=background) as memory:
         try:
-            embedded = memory.improve(waits=not background)
+            embedded = [each.admin.improve(waits=not background) for each in _own(memory)]
         except StoreBusyError:
             if background:  # another process makes them
                 return

@@ -275,7 +275,7 @@ _LINES: tuple[tuple[str, str, Callable[[Mapping[str, Any]], str]], ...] = (
     ("Pages", "checksums", _checksums),
     ("pgvector", "pgvector", lambda facts: str(facts["pgvector"] or "not there")),
     ("pg_trgm", "pg_trgm",
-     lambda facts: str(facts["pg_trgm"] or "not there: a part of a word is compared with all words")),
+     lambda facts: str(facts["pg_trgm"] or "not there: parts of words are slow")),
     ("Schema", "schema_version", _schema),
     ("Chunks", "chunks", lambda facts: f"{facts['chunks']:,}"),
     ("Vectors", "vectors", lambda facts: f"{facts['vectors']:,}"),

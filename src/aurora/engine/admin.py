@@ -30,7 +30,7 @@ from aurora.errors import (
 )
 from aurora.files import require_own
 from aurora.indexing.documents import find_to_forget
-from aurora.indexing.embedding import Reembedded, embedder_of
+from aurora.indexing.embedding import Embedded, Reembedded, embedder_of
 from aurora.indexing.foreign_documents import TakenIn, take_in
 from aurora.indexing.import_export import Copied, Export, Imported, copy_memory, import_memory
 from aurora.indexing.reader import Names, scan
@@ -154,6 +154,14 @@ class MemoryAdmin:
     def is_improvable(self) -> bool:
         """Whether better vectors are still to be made."""
         return self._opened.is_improvable
+
+    def improve(self, *, waits: bool = True) -> Embedded:
+        """Make the better vectors that a quick run left to later.
+
+        Searches and index runs go on meanwhile. Another process that makes them is waited for, or
+        without `waits` raises `StoreBusyError`.
+        """
+        return self._writer.vectors.improve(waits=waits)
 
     # Checks and repair
 

@@ -72,7 +72,7 @@ _OWN_FILES = (
     "installed.lock", "workspace.json", "checkouts.json", "*.json.*.tmp", ".DS_Store",
 )  # fmt: skip
 _OWN_INDEXES = (
-    "llm", "bm25.idx", "vectors.idx", "points.idx", "*.idx.*.seg", "*.idx.*.tmp", "segments.lock",
+    "llm", "bm25.idx", "vectors.idx", "points.idx", "*.idx.*.seg", "*.idx.*.tmp", "*.lock",
     "history-*.book", "history-*.tmp", "looks.json", "looks.json.*.tmp",
 )  # fmt: skip
 

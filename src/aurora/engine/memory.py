@@ -55,7 +55,6 @@ if TYPE_CHECKING:
     from aurora.engine.trail import Trail
     from aurora.engine.writing import MemoryWriter
     from aurora.indexing.documents import Added, Learned
-    from aurora.indexing.embedding import Embedded
     from aurora.indexing.export_format import ExportCounts
     from aurora.indexing.freshness import Refresh
     from aurora.indexing.import_export import Writer
@@ -325,24 +324,6 @@ class Memory:
         except AuroraError as exc:
             self._opened.warn(f"The conversation logs were not read: {exc.in_one_line}")
         return index(logs=logs, reads_logs=None if logs is None else False)
-
-    @property
-    def is_improvable(self) -> bool:
-        """Whether better vectors are still to be made, here or in the person's memory."""
-        return any(memory._opened.is_improvable for memory in self._own())
-
-    def improve(self, *, waits: bool = True) -> list[Embedded]:
-        """Make the better vectors that `quick` runs left to later, here and in the person's memory.
-
-        Searches and index runs go on meanwhile. Another process that makes them is waited for, or
-        without `waits` raises `StoreBusyError`.
-        """
-        memories = self._own() or [self]  # which says that it does not exist
-        return [memory._writer.vectors.improve(waits=waits) for memory in memories]
-
-    def _own(self) -> list[Memory]:
-        """This memory and the person's, if they exist."""
-        return [memory for memory in (self, self.personal) if memory and memory.exists]
 
     def watch(
         self,

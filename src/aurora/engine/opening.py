@@ -322,7 +322,7 @@ class OpenedMemory:
         is_open = self._store is not None and self._stamp == location.stamp()
         if file is not None:
             if not (is_open and self._is_noted) and make_own(self.places.home, file):
-                self.close()
+                self.reopen()
             _ = self.store
             self._is_noted = True
         elif not is_open:
@@ -458,6 +458,12 @@ class OpenedMemory:
             return self.store.run_progress(work)
         except NoMemoryError:
             return None
+
+    def reopen(self) -> None:
+        """Have the next call open the store again. Other threads may still read from the old one,
+        which closes when the last of them is done."""
+        with self._lock:
+            self._store = self._retrievers = None
 
     def close(self) -> None:
         with self._lock:

@@ -241,7 +241,7 @@ class MemoryWriter:
         if opened.folder is not None and opened.places.project is None:
             places = places_to_index(opened.places, opened.folder)
             if places != opened.places:
-                opened.close()
+                opened.reopen()
                 opened.places = opened.files.places = places
                 keep_out_of_git(places.memory_folder)
 

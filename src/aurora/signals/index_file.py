@@ -27,7 +27,7 @@ from typing import Any, BinaryIO, Protocol
 
 from aurora.errors import IndexFileError, IndexVersionError
 from aurora.files import make_folder, open_file, replacing
-from aurora.platforms import read_parts, release_pages
+from aurora.platforms import read_at
 from aurora.types import Json
 
 FORMAT = 1
@@ -150,14 +150,19 @@ class IndexFile:
         for page in new:
             self._check_page(name, section, page)
         starts = [section.offset + place * size for place in places]
-        content = read_parts(self._handle, starts, size)
+        content = read_at(self._handle, size, starts)
         if content is None:
             return b"".join(self._map[start : start + size] for start in starts)
         if new:
-            release_pages(self._file, section.offset, section.nbytes)
+            self._release(section)
         if len(content) < size * len(starts):
             raise IndexFileError(f"{self.path} was truncated while in use")
         return content
+
+    def _release(self, section: _Section) -> None:
+        """Give back the memory of an array. It can be read again: the system has the file."""
+        start = section.offset // mmap.PAGESIZE * mmap.PAGESIZE
+        self._file.madvise(mmap.MADV_DONTNEED, start, section.checksums - start)
 
     def _require_whole(self) -> None:
         if self._file.size() < len(self._map):

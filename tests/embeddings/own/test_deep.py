@@ -75,6 +75,16 @@ def test_layers_that_add_nothing_leave_the_shallow_sum(tensors: Tensors) -> None
     assert near(found, shallow_sums(tensors, [text[:READ] for text in TEXTS]))
 
 
+def test_a_text_may_be_read_to_its_end_in_windows(tensors: Tensors, layers: NumpyLayers) -> None:
+    text, counts = TEXTS[3], Counter(TEXTS[3])
+    amounts = [counts[piece] ** -0.5 * float(tensors["weight"][piece]) for piece in text]
+    expected = shallow_sums(tensors, [text])
+    for at in range(0, len(text), 128):
+        part, some = text[at : at + 128], np.array(amounts[at : at + 128], np.float32)
+        expected += layers(vectors_of(tensors, part), [len(part)], some)
+    assert near(deep_sums(tensors, layers, [[7], text], whole={1})[1:], expected)
+
+
 def test_a_long_text_counts_to_its_end(tensors: Tensors, layers: NumpyLayers) -> None:
     short, long = [1] * READ, [1] * READ + [2] * 900
     assert not near(deep_sums(tensors, layers, [short]), deep_sums(tensors, layers, [long]))

@@ -32,11 +32,11 @@ def provider(folder: Path, model: str = "") -> AuroraProvider:
     return AuroraProvider(ProviderOptions(model), folder=folder, weights=weights_digest(folder))
 
 
-@pytest.mark.parametrize(("model", "batch"), [("deep", 64), ("shallow", 256)])
-def test_it_is_what_it_says(folder: Path, model: str, batch: int) -> None:
+@pytest.mark.parametrize(("model", "batch", "recipe"), [("deep", 64, 2), ("shallow", 256, 1)])
+def test_it_is_what_it_says(folder: Path, model: str, batch: int, recipe: int) -> None:
     made = provider(folder, model)
     assert (made.name, made.dimension, made.batch_size) == (f"aurora/{model}", 256, batch)
-    assert made.fingerprint == f"{weights_digest(folder)}-1"
+    assert made.fingerprint == f"{weights_digest(folder)}-{recipe}"
     vectors = np.asarray(made.embed_batch(TEXTS))
     assert vectors.shape == (len(TEXTS), 256)
     assert np.linalg.norm(vectors, axis=1) == pytest.approx(1.0)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
 from importlib.util import find_spec
 from itertools import accumulate, chain, groupby, pairwise
@@ -28,6 +28,7 @@ from aurora.embeddings.aurora.weights import (
     INNER,
     LAYERS,
     WIDTH,
+    WINDOW,
     Floats,
     Tensors,
     check_weights,
@@ -45,6 +46,7 @@ from aurora.embeddings.compute import (
 from aurora.errors import EmbeddingError
 from aurora.platforms import processor_kind
 from aurora.quick_classes import NamedTuple
+from aurora.text import has_cjk
 
 if TYPE_CHECKING:
     from aurora.embeddings.onnx import Session
@@ -79,9 +81,11 @@ class Model:
             tensors = read_tensors(self._folder, tokenizer.size)
             self._opened = tensors, LayerRunner(tensors, self._folder, threads=self._threads)
         tensors, layers = self._opened
-        return unit_rows(
-            deep_sums(tensors, layers, pieces) if deep else shallow_sums(tensors, pieces)
-        )
+        if not deep:
+            return unit_rows(shallow_sums(tensors, pieces))
+        # A piece of CJK is a character or two, so the beginning says less.
+        whole = {at for at, text in enumerate(texts) if has_cjk(text)}
+        return unit_rows(deep_sums(tensors, layers, pieces, whole))
 
 
 def shallow_sums(tensors: Tensors, texts: Sequence[Sequence[int]]) -> Floats:
@@ -98,22 +102,49 @@ def shallow_sums(tensors: Tensors, texts: Sequence[Sequence[int]]) -> Floats:
     return sums
 
 
-def deep_sums(tensors: Tensors, run: Run, texts: Sequence[Sequence[int]]) -> Floats:
-    """One row per text: the shallow sum plus the sum of what the layers make of its beginning."""
+def deep_sums(
+    tensors: Tensors,
+    run: Run,
+    texts: Sequence[Sequence[int]],
+    whole: Collection[int] = (),
+) -> Floats:
+    """One row per text: the shallow sum plus the sum of what the layers make of its beginning.
+
+    The layers read the texts of the numbers `whole` to their end, in windows.
+    """
     size = len(tensors["table"])
     sums = shallow_sums(tensors, texts)
+    heads = [text if at in whole else text[:READ] for at, text in enumerate(texts)]
+    keys = _text_piece_keys(heads, size)
+    _, which, counts = np.unique(keys, return_inverse=True, return_counts=True)
+    pieces = keys % size
+    amounts = (counts**-0.5).astype(np.float32)[which] * piece_weights(tensors, pieces)
     # Sorted, because the layers are faster at windows of one length.
-    by_length = sorted(range(len(texts)), key=lambda text: len(texts[text]))
-    for at in range(0, len(texts), _WINDOWS_AT_ONCE):
-        batch = by_length[at : at + _WINDOWS_AT_ONCE]
-        windows = [texts[text][:READ] for text in batch]
-        keys = _text_piece_keys(windows, size)
-        _, which, counts = np.unique(keys, return_inverse=True, return_counts=True)
-        pieces = keys % size
-        amounts = (counts**-0.5).astype(np.float32)[which] * piece_weights(tensors, pieces)
-        rows, lengths = piece_vectors(tensors, pieces), [len(window) for window in windows]
-        sums[batch] += run(rows, lengths, amounts)
+    windows = sorted(_windows(heads), key=lambda window: window.stop - window.start)
+    for at in range(0, len(windows), _WINDOWS_AT_ONCE):
+        batch = windows[at : at + _WINDOWS_AT_ONCE]
+        places = np.concatenate([np.arange(start, stop) for _, start, stop in batch])
+        rows = piece_vectors(tensors, pieces[places])
+        lengths = [stop - start for _, start, stop in batch]
+        np.add.at(sums, [text for text, _, _ in batch], run(rows, lengths, amounts[places]))
     return sums
+
+
+class _Window(NamedTuple):
+    text: int
+    start: int  # among the pieces of all texts
+    stop: int
+
+
+def _windows(texts: Sequence[Sequence[int]]) -> Iterator[_Window]:
+    """Full windows, and one for the rest of each text."""
+    start = 0
+    for text, pieces in enumerate(texts):
+        end = start + len(pieces)
+        while start < end:
+            stop = min(start + WINDOW, end)
+            yield _Window(text, start, stop)
+            start = stop
 
 
 def _text_piece_keys(texts: Sequence[Sequence[int]], size: int) -> NDArray[np.int64]:

@@ -248,12 +248,13 @@ def _impacts(
 ) -> Mapping[int, float]:
     """The share of its weight that each word adds to a score. `times`: what positions count."""
     discount = USUAL_K1 * (1 - USUAL_B + USUAL_B * length / USUAL_LENGTH)
-    impacts: defaultdict[int, float] = defaultdict(float)
+    impacts: dict[int, float] = {}
     for word, own in places.items():
-        count = sum([times[position >> 14] for position in own])
-        impacts[dimension_of(word)] += count / (count + discount)
+        count = times[own[0] >> 14] if len(own) == 1 else sum([times[at >> 14] for at in own])
+        dimension = dimension_of(word)
+        impacts[dimension] = impacts.get(dimension, 0.0) + count / (count + discount)
     if len(impacts) > _MOST_IMPACTS:  # data: a single word adds nearly nothing
-        impacts = defaultdict(float, islice(impacts.items(), _MOST_IMPACTS))
+        impacts = dict(islice(impacts.items(), _MOST_IMPACTS))
     return impacts
 
 

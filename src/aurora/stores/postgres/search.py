@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
 from aurora.stores.base import Uses
@@ -48,9 +48,12 @@ _RANKED = f"""
 # Parts of words. Each word of a text is in a word of the index, but for those of UNLISTED chunks.
 _LISTED = "SELECT DISTINCT term FROM terms WHERE term LIKE ? ESCAPE '!'"
 _WHOLE = " AND (term = ? OR strpos('_' || term || '_', '_' || ? || '_') > 0)"
-_MOST_LISTED = 5_000  # words of the index that contain a part; with more, texts are read
+_MOST_LISTED = 20_000  # words of the index that contain a part; with more, texts are read
 _SHORTEST_PART = 3  # characters, as in a trigram
-_HAVING = 'AND chunks."row" IN (SELECT words."row" FROM words WHERE tsv @@ ?::tsquery)'
+# Word by word: a query of hundreds of words takes the square of their number.
+_HAVING = """AND chunks."row" = ANY(ARRAY(
+    SELECT words."row" FROM unnest(?::text[]) AS listed (word), words
+    WHERE tsv @@ word::tsquery))"""
 # Criteria
 _LABELS = {
     "kind": "kind",
@@ -106,16 +109,14 @@ class PostgresSearch(SearchPart[Database]):
         return self.rows_by_text(words, self.cjk_only if any(map(has_cjk, words)) else "")
 
     def having_words(self, words: Sequence[str]) -> tuple[str, Parameters]:
-        known = [self._listed(word, whole=True) for word in words]
-        listed = [f"({any_of(terms)})" for terms in known if terms]
-        if [] in known:
-            return _having("")
-        return _having(" & ".join(listed)) if listed else ("", ())
+        known = (self._listed(word, whole=True) for word in words)
+        listed = [_quoted(terms) for terms in known if terms is not None]
+        return " ".join([_HAVING] * len(listed)), listed
 
     def having_parts(self, parts: Sequence[str]) -> tuple[str, Parameters]:
         listed = [self._listed(part, whole=False) for part in parts]
         terms = {term for terms in listed if terms is not None for term in terms}
-        return _having(any_of(terms)) if None not in listed else ("", ())
+        return (_HAVING, [_quoted(terms)]) if None not in listed else ("", ())
 
     def _listed(self, part: str, *, whole: bool) -> list[str] | None:
         """The words of the index that contain a part; None if they are unknown or too many."""
@@ -207,8 +208,8 @@ class PostgresSearch(SearchPart[Database]):
         return dict(self._database.rows(_DATED, (str(Kind.KNOWLEDGE),)))
 
 
-def _having(query: str) -> tuple[str, Parameters]:
-    return _HAVING, (f"({query}) | {quote(UNLISTED)}" if query else quote(UNLISTED),)
+def _quoted(terms: Iterable[str]) -> list[str]:
+    return [quote(term) for term in (*terms, UNLISTED)]
 
 
 def _as_query(terms: Sequence[str]) -> str:
