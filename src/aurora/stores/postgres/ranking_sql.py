@@ -52,7 +52,7 @@ def rank_statement(
     among: Sequence[int] | None,
 ) -> Statement:
     values: dict[str, object] = {"pool": pool, **known_values(words), **_vector_values(vector)}
-    values["among"], filtered = among and list(among), _filter(among)
+    values["among"], filtered = _listed(among), _filter(among)
     parts, unions, joins = [], [], []
     word_rank = cosine = cosine_rank = "NULL"
     if selecting:
@@ -95,7 +95,7 @@ def probe_statement(
 ) -> Statement:
     """The best scores of the chunks that a query selects, or less."""
     sql = f"SELECT least FROM ({_bounded(among)}) AS bounded ORDER BY least DESC LIMIT %(pool)s"
-    values = {"selecting": selecting, "pool": pool, "among": among and list(among)}
+    values = {"selecting": selecting, "pool": pool, "among": _listed(among)}
     return sql, values | known_values(words)
 
 
@@ -128,6 +128,11 @@ def _judged(words: WordsAsked | None, among: Sequence[int] | None) -> str:
                         SELECT least FROM bounded ORDER BY least DESC
                         OFFSET %(pool)s - 1 LIMIT 1), 0)))
             ) AS scored WHERE score > 0)"""
+
+
+def _listed(among: Sequence[int] | None) -> list[int] | None:
+    """The driver knows lists, not arrays."""
+    return None if among is None else list(among)
 
 
 def _filter(among: Sequence[int] | None) -> str:
