@@ -79,12 +79,16 @@ def share_found(memory: Memory, questions: Sequence[str]) -> float:
     vectors = vectors_in(open_vectors_file(path.with_name("vectors.idx")))
     provider, _, model = vectors.embedder.name.partition("/")
     embedder, matrix = make_embedder(f"{provider}:{model}", Path()), Matrix(vectors)
+    items = [item for segment in vectors.segments for item in segment.items()]
+    rows = np.array([row for row, _, _ in items])
+    values = np.frombuffer(b"".join(vector for _, _, vector in items), "<f2")
+    values = values.reshape(len(rows), -1).astype(np.float32)
     shares = []
     for question in questions:
         vector = unit_vector(embedder.embed_query(question))
-        nearest = np.argsort(-(matrix.values @ np.asarray(vector, np.float32)))[:10]
-        rows = set(matrix.rows[nearest].tolist())
-        shares.append(len(rows.intersection(matrix.compare(vector).best(100))) / len(rows))
+        nearest = rows[np.argsort(-(values @ np.asarray(vector, np.float32)))[:10]]
+        found = np.intersect1d(nearest, matrix.compare(vector).best(100))
+        shares.append(len(found) / len(nearest))
     return statistics.mean(shares)
 
 
