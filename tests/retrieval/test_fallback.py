@@ -184,7 +184,7 @@ def test_vectors_of_another_embedder_are_told_and_never_compared(
     (note,) = answer.notes
     assert note.warning
     assert note.text.startswith(f"This memory holds vectors of words (64 dimensions), {told}")
-    assert "embedding.provider" in note.text
+    assert "aur mem reembed" in note.text
     assert [record.message for record in caplog.records] == [note.text]
     assert answer.results == retriever_on(filled).retrieve(Query("test query")).results
 

@@ -253,8 +253,8 @@ def reembed() -> None:
         left = f"{counts.failed:,} of {pluralize(counts.wanted, 'chunk')} are still to do."
         tell(Note(f"{left} {_REEMBED_KEPT}"))
         end_in_part()
-    is_new = result.before not in (None, result.wanted)
-    old = f", not {printable(result.before.name)}'s" if result.before and is_new else ""
+    before = result.before.name if result.before else result.wanted.name
+    old = f", not {printable(before)}'s" if before != result.wanted.name else ""
     click.echo(f"The vectors are {name}'s{old}: {pluralize(counts.made, 'chunk')} embedded")
     if counts.failed:
         end_in_part()

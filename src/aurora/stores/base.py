@@ -144,10 +144,11 @@ class Embedder(NamedTuple):
             return
         same_name = (other.name, other.dimension) == (self.name, self.dimension)
         version = f" as it is now: {other.fingerprint}, not {self.fingerprint}" if same_name else ""
+        set_back = "" if same_name else ", or set `embedding.provider` back"
         raise EmbedderMismatchError(
             f"This memory holds vectors of {self.name} ({self.dimension} dimensions), "
             f"not of {other.name} ({other.dimension}){version}",
-            hint="make its vectors again with `aur mem reembed`, or set `embedding.provider` back",
+            hint=f"make its vectors again with `aur mem reembed`{set_back}",
         )
 
 
