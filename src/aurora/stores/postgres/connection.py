@@ -13,7 +13,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from itertools import chain
 from typing import Any, TypeVar
 
@@ -487,15 +487,14 @@ def _fetch(connection: Connection, sql: str, values: Parameters) -> list[Row]:
 
 @contextmanager
 def work_lock(database: Database, work: Work = Work.INDEX) -> Iterator[Callable[[Progress], None]]:
-    """A lock of the connection, not of a transaction. The server releases it with the process.
+    """A lock of the connection, not of a transaction: the server releases it if the process ends.
 
     The progress is the connection's `application_name`, which all users of the server may read.
     """
     address, connections = database.address, database.connections
     with connections.translated(), connections.connect(to_write=True) as connection:
-        row = connection.execute(
-            "SELECT pg_try_advisory_lock(%s, hashtext(%s))", (_WORK[work], address.schema)
-        ).fetchone()
+        key = (_WORK[work], address.schema)
+        row = connection.execute("SELECT pg_try_advisory_lock(%s, hashtext(%s))", key).fetchone()
         if row is None or not row[0]:
             raise work.busy(address.shown)
 
@@ -503,7 +502,11 @@ def work_lock(database: Database, work: Work = Work.INDEX) -> Iterator[Callable[
             name = _SEPARATOR.join(map(str, (_PROGRESS, *progress)))
             connection.execute("SELECT set_config('application_name', %s, false)", (name,))
 
-        yield tell
+        try:
+            yield tell
+        finally:
+            with suppress(psycopg.Error):  # the server also releases it with the connection, later
+                connection.execute("SELECT pg_advisory_unlock(%s, hashtext(%s))", key)
 
 
 def read_progress(database: Database, work: Work) -> Progress | None:
