@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from aurora.errors import IndexFileError
+from aurora.platforms import lock
 from aurora.signals import bm25, bm25_index, segments
 from aurora.signals.base import Question
 from aurora.signals.bm25 import BM25Signal
@@ -183,6 +184,16 @@ def test_two_processes_that_update_one_index_leave_a_valid_one(bench: Bench) -> 
     assert files(bench) == named(bench)
     two.refresh()
     assert answers(two) == answers(bench.signal())
+    assert bench.saved() == bench.rebuilt()
+
+
+def test_a_stopped_process_that_has_the_lock_stops_no_search(bench: Bench) -> None:
+    fill(bench)
+    bench.signal().refresh()
+    bench.store.chunks.put_chunks([make_chunk("first change", "m0.py", "f7")])
+    with (bench.folder / "bm25.lock").open("ab") as file:
+        lock(file)
+        bench.signal().refresh()
     assert bench.saved() == bench.rebuilt()
 
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Generic, Protocol, TypeVar
+from typing import BinaryIO, Generic, Protocol, TypeVar
 
 from aurora.errors import IndexFileError, IndexVersionError
 from aurora.files import open_file
@@ -47,6 +48,8 @@ class SavableIndex(Protocol):
 
 
 Index = TypeVar("Index", bound=SavableIndex)
+
+_TRIES, _PAUSE = 150, 0.02  # seconds between tries: a merge of a large memory takes less than all
 
 
 class DerivedIndex(ABC, Generic[Index]):
@@ -233,12 +236,15 @@ class DerivedIndex(ABC, Generic[Index]):
 
     @contextmanager
     def _turn(self) -> Iterator[None]:
-        """One process at a time merges: the next one opens the file that it saves."""
+        """One process at a time merges: the next one opens the file that it saves.
+
+        After some seconds both merge, so that a stopped process stops no search.
+        """
         with ExitStack() as stack:
             with suppress(OSError):  # there is no folder yet, or nothing can be written to it
                 if not self._store.is_read_only:
                     turn = stack.enter_context(open_file(self._path.with_suffix(".lock"), "ab"))
-                    lock(turn, wait=True)
+                    _lock_in_time(turn)
             yield
 
     def _open_or_merge(self, generation: int) -> Index | None:
@@ -293,6 +299,16 @@ class DerivedIndex(ABC, Generic[Index]):
             self._path.unlink(missing_ok=True)
         except OSError as failure:  # the rebuild replaces the file if it can write at all
             logger.warning("cannot delete %s: %s", self._path, failure)
+
+
+def _lock_in_time(file: BinaryIO) -> None:
+    """Lock a file unless another process keeps it locked for seconds."""
+    for _ in range(_TRIES):
+        try:
+            return lock(file)
+        except (BlockingIOError, PermissionError):  # of Linux and macOS; of Windows
+            time.sleep(_PAUSE)
+    return None
 
 
 def _contains(facts: Mapping[str, Json], expected: Mapping[str, Json]) -> bool:
