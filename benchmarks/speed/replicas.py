@@ -72,7 +72,7 @@ def ask(
     return {
         "replicas": len(servers) - 1,
         "milliseconds_of_each": milliseconds,
-        "searches_a_second": round(1000 / max(milliseconds), 1),
+        "searches_a_second": round(1000 / max(*milliseconds, 1e-3), 1),
     }
 
 

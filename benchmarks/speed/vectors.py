@@ -237,7 +237,7 @@ def update(store: Any, index: Any) -> float:
 
     times: list[float] = []
     before = np.load(CACHE / "vectors.npy", mmap_mode="r")
-    for number in range(5):
+    for number in range(min(5, len(before) // FILE)):
         random = np.random.default_rng(number)
         vectors = random.standard_normal((FILE, index.current().dimension)).astype(np.float16)
         chunks = [chunk_of(FILE * number + n, f"changed at {time.time_ns()}") for n in range(FILE)]

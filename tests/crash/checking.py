@@ -182,7 +182,9 @@ _NUMBERS = re.compile(r"[0-9a-f]{12,}")
 
 
 def files_of(world: World) -> set[str]:
-    """Names of what lies around; folders in which git worked are swept away after a day."""
-    own = [path for path in world.project.rglob("*") if path.is_file() and ".git" not in path.parts]
+    """Names of what lies around, without locks; folders in which git worked are swept away after a
+    day."""
+    files = [path for path in world.project.rglob("*") if path.is_file()]
+    own = [path for path in files if ".git" not in path.parts and not path.match("*.db-embedding")]
     scratch = [path for path in world.scratch.rglob("*") if "aurora-git-" not in str(path)]
     return {_NUMBERS.sub("*", str(path.relative_to(world.folder))) for path in (*own, *scratch)}

@@ -187,6 +187,27 @@ def test_two_processes_that_update_one_index_leave_a_valid_one(bench: Bench) -> 
     assert bench.saved() == bench.rebuilt()
 
 
+def test_forgetting_keeps_what_another_thread_has_just_indexed(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(bench)
+    signal = bench.signal()
+    signal.refresh()
+    bench.store.chunks.delete_chunks([chunk.id for chunk in bench.store.chunks.iter_chunks()][:3])
+    current = signal.current
+
+    def current_and_then_another_thread() -> object:
+        index = current()
+        bench.store.chunks.put_chunks([make_chunk("just written", "new.py", "f")])
+        current()
+        return index
+
+    monkeypatch.setattr(signal, "current", current_and_then_another_thread)
+    signal.scrub()
+
+    assert bench.saved() == bench.rebuilt()
+
+
 def test_a_stopped_process_that_has_the_lock_stops_no_search(bench: Bench) -> None:
     fill(bench)
     bench.signal().refresh()

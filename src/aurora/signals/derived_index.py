@@ -197,10 +197,10 @@ class DerivedIndex(ABC, Generic[Index]):
 
     def scrub(self) -> None:
         """Write the index again if what was removed may still be in its file."""
-        index = self.current()
+        self.current()
         with self._lock:
-            generation = self._held[1]
-            clean = self._without_removed(index)
+            index, generation = self._held  # of another thread, if that has updated it meanwhile
+            clean = None if index is None else self._without_removed(index)
             if clean is not None:
                 self._save(clean, generation)
                 self._held = clean, generation
