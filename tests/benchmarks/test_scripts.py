@@ -66,7 +66,7 @@ RUNS: dict[str, Sequence[str]] = {
     "speed/search.py": ("--sizes", "300", "--rounds=1"),
     "speed/server.py": ("--chunks=200", "--copied=150", "--questions=3", "--ingest=50"),
     "speed/sessions.py": ("--sessions=3",),
-    "speed/vectors.py": ("--sizes", "50", "--texts", "{repo}"),
+    "speed/vectors.py": ("--sizes", "2500", "--texts", f"{ROOT}/docs", f"{ROOT}/src"),
     "speed/warm.py": ("--repo={repo}", "--rounds=1", "--questions=3"),
     "speed/spreading.py": ("--rounds=1", "--aurora=80", "--onnx=0"),
     "speed/startup.py": ("--rounds=2",),

@@ -135,7 +135,8 @@ class DerivedIndex(ABC, Generic[Index]):
             return index
         with self._lock:
             index, generation = self._held
-            if index is not None and self._finished > started:
+            # An update by a thread that reads an older state of the store is not enough.
+            if index is not None and self._finished > started and generation >= wanted:
                 return index
             self._started += 1  # before the generation is read: later callers need the next update
             wanted = self._store.generation()
