@@ -321,7 +321,7 @@ def test_vectors_of_another_model_are_not_compared(bench: VectorBench) -> None:
     with pytest.raises(EmbedderMismatchError, match="holds vectors of vowels") as caught:
         bench.signal().score(Question("aee", NOW))
     assert isinstance(caught.value, AuroraError)
-    assert "embedding.provider" in caught.value.hint
+    assert "aur mem reembed" in caught.value.hint
 
 
 def test_creating_a_signal_opens_nothing(bench: VectorBench) -> None:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from aurora.signals.dense_scores import nth_best, segment_rows
 from aurora.signals.semantic import DIGITS, FAINTEST
-from aurora.signals.vector_codes import CodedVectors, Floats, Near, Places, unit
+from aurora.signals.vector_codes import CodedVectors, Floats, Near, Places, multiply, unit
 from aurora.signals.vector_index import Vectors, VectorSegment
 from aurora.types import Hit
 
@@ -40,7 +40,7 @@ class PlainVectors:
     def nearest(self, question: Floats, count: int, among: Places | None = None) -> Near:  # noqa: ARG002
         """All vectors, or those of the places `among`."""
         places = self._live if among is None else among
-        cosines = self._values @ question
+        cosines = multiply(self._values, question)
         if len(places) < len(cosines):
             cosines = cosines[places]
         return Near(places, cosines, _BLUR, is_all=True)
@@ -94,7 +94,8 @@ class Matrix:
                 block = inside[at : at + _BLOCK]
                 vectors = part.read(places[block] - start).astype(np.float64)
                 lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors)) * size
-                cosines[block] = vectors @ question / np.where(lengths > 0.0, lengths, 1.0)
+                products = multiply(vectors, question)
+                cosines[block] = products / np.where(lengths > 0.0, lengths, 1.0)
         return [round(value, DIGITS) for value in cosines.tolist()]
 
 

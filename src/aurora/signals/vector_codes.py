@@ -15,7 +15,7 @@ benchmarks/speed/vectors.py measures how many of the nearest this finds, and how
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,6 +61,13 @@ def unit(halves: NDArray[np.float16]) -> Floats:
     lengths = np.sqrt(np.einsum("ij,ij->i", values, values))
     values /= np.where(lengths > 0.0, lengths, np.float32(1.0))[:, None]
     return values
+
+
+def multiply(vectors: NDArray[Any], question: NDArray[Any]) -> NDArray[Any]:
+    """`vectors @ question`. For small arrays, BLAS may flag numbers beside them as invalid."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        products: NDArray[Any] = vectors @ question
+    return products
 
 
 def encode(matrix: Array, dimension: int) -> dict[str, Array] | None:
@@ -169,7 +176,7 @@ class CodedVectors:
     def sample_cosines(self, question: Floats) -> tuple[Floats, int]:
         """The cosines of some vectors, and how many each of them stands for."""
         vectors, times = self._sample
-        return vectors @ question, times
+        return multiply(vectors, question), times
 
     def _nearest_by_bits(self, question: Floats, count: int, among: Places | None) -> Places:
         words = _bits((question - self._mean)[None], self._directions)[:, 0]
@@ -219,7 +226,7 @@ class CodedVectors:
         cosines = np.empty(len(places), np.float32)
         for start in range(0, len(places), _BLOCK):
             block = places[start : start + _BLOCK]
-            products = self._bytes[block].astype(np.float32) @ question
+            products = multiply(self._bytes[block].astype(np.float32), question)
             cosines[start : start + _BLOCK] = products * self._scales[block]
         return cosines
 
