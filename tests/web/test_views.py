@@ -10,6 +10,7 @@ from tests.web.shop import FILES
 
 def test_sessions_are_read_by_keys_alone(open_page: Open) -> None:
     page = open_page()
+    expect(page.get_by_role("searchbox")).to_be_focused()
     page.keyboard.press("Escape")
     page.keyboard.type("gs")
     rows = page.get_by_role("list", name="Sessions").get_by_role("link")
@@ -35,6 +36,7 @@ def test_a_lesson_is_learned_replaced_and_forgotten_by_keys_alone(open_page: Ope
     expect(lessons.first).to_contain_text("retry a payment with a growing pause")
     page.get_by_role("button", name="Learn").focus()
     page.keyboard.press("Enter")
+    expect(page.get_by_role("textbox", name="Text")).to_be_focused()
     page.keyboard.type("Taxes are rounded once, at the end.")
     assert serious(page) == []
     page.get_by_role("spinbutton").fill("0.2")
