@@ -84,9 +84,7 @@ def read_options() -> argparse.Namespace:
     return options.parse_args()
 
 
-def start_servers(
-    folder: Path, given: argparse.Namespace, stack: ExitStack
-) -> dict[str, Server]:
+def start_servers(folder: Path, given: argparse.Namespace, stack: ExitStack) -> dict[str, Server]:
     """Each with a memory of its own; they share the cache of vectors, as those of one user."""
     ways = {f"{number} workers": {"AURORA_MCP_WORKERS": str(number)} for number in range(3)}
     if given.before:
