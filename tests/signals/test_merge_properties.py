@@ -51,7 +51,7 @@ def groups_of(stored: Mapping[int, int]) -> dict[int, RevisionGroup]:
     groups = {}
     for generation in set(stored.values()):
         rows = [row for row, at in stored.items() if at == generation]
-        mixed = sum(row * (row & 1023) for row in rows)
+        mixed = sum(row * ((row + generation) & 1023) for row in rows)
         groups[generation] = RevisionGroup(len(rows), sum(rows), mixed)
     return groups
 
