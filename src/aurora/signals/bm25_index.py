@@ -65,7 +65,7 @@ def find_changed(
     groups: Callable[..., Mapping[int, RevisionGroup]],
     facts: Mapping[str, Json],
 ) -> list[int]:
-    """As `changed_generations`, of an index with these facts; `groups` are `Chunks.revision_groups`.
+    """As `changed_generations`, of an index with these facts and the `revision_groups` of a store.
 
     Mostly, nothing has changed up to the generation of the index, which is seen at once.
     """
