@@ -105,6 +105,7 @@ class Workers:
         self._pool, self._most, self._patience, self._idle = pool, most, patience, idle
         self._all: set[Worker] = set()
         self._free: list[Worker] = []
+        self._waiting: list[object] = []  # calls
         self._calls = 0
         self._change = threading.Condition()
 
@@ -148,23 +149,31 @@ class Workers:
             worker.end()
 
     def _take(self) -> Worker | None:
-        """A worker without work, perhaps after a moment."""
+        """A worker without work, perhaps after a moment. The first call to wait gets the first."""
+        call = object()
+
+        def has_turn() -> bool:
+            return self._waiting.index(call) < len(self._free)
+
         with self._change:
-            if any(worker.ready.is_set() for worker in self._all):
-                self._change.wait_for(lambda: self._free, self._patience)
-            return self._free.pop() if self._free else None
+            if not any(worker.ready.is_set() for worker in self._all):
+                return None
+            self._waiting.append(call)
+            is_turn = self._change.wait_for(has_turn, self._patience)
+            self._waiting.remove(call)
+            return self._free.pop() if is_turn else None
 
     def _note_change(self, worker: Worker) -> None:
         """A worker is free, or has ended."""
         with self._change:
             if not worker.has_ended:
                 self._free.append(worker)
+                self._change.notify()
             elif worker in self._all:
                 self._all.remove(worker)
                 self._free = [free for free in self._free if free is not worker]
                 if not worker.ready.is_set():  # the next one could not start, either
                     self._most = 0
-            self._change.notify_all()
 
 
 # The worker's side
