@@ -51,7 +51,7 @@ def build_segments(
     builder = _Builder(analysis.shortest)
     for document in documents:
         entry = Entry(*document)
-        builder.add(entry, analysis.document(entry.text))
+        builder.add(entry, analysis.words.of(entry.text))
         if builder.is_full:
             yield builder.finish()
             builder = _Builder(analysis.shortest)
