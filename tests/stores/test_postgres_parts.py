@@ -35,6 +35,7 @@ ASKED = [
 class ReadsAll(PostgresSearch):
     """A search that reads all texts."""
 
+    rows_by_text = SearchPart.rows_by_text
     having_words, having_parts = SearchPart.having_words, SearchPart.having_parts
 
 
