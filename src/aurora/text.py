@@ -183,14 +183,14 @@ class Words(dict[str, tuple[str, ...]]):
     """Cache of compound word → tokens: source code repeats its words."""
 
     def __init__(self, split: Callable[[str], tuple[str, ...]]) -> None:
-        self._split = split
+        self.split = split
 
     def of(self, text: str) -> list[str]:
         """Return the tokens of all words of a text, in order."""
         return [*chain.from_iterable(map(self.__getitem__, find_compounds(text)))]
 
     def __missing__(self, compound: str) -> tuple[str, ...]:
-        tokens = self._split(compound)
+        tokens = self.split(compound)
         if len(compound) <= MAX_TOKEN:
             if len(self) >= _CACHE_WORDS:
                 self.clear()

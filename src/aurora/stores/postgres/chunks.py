@@ -128,7 +128,7 @@ class PostgresChunks(ChunkPart[Database]):
 
     def add_words(self, chunks: Iterable[Chunk]) -> None:
         """Add the words of searchable chunks. A trigger updates the statistics."""
-        from aurora.stores.postgres.word_rows import word_rows  # with numpy, which no reader needs
+        from aurora.stores.postgres.word_rows import word_rows  # noqa: PLC0415 - numpy, for writers
 
         for page in portions(chunks, PAGE):
             rows: dict[str, int] = dict(
