@@ -101,6 +101,13 @@ class CachedVectors:
             self._connection = _connect(path)
             self._connection.executescript(_SCHEMA)
 
+    @property
+    def is_empty(self) -> bool:
+        rows: list[Row] = []
+        with self._or_nothing():
+            rows = self._rows("SELECT 1 FROM vectors LIMIT 1")
+        return not rows
+
     def get(self, keys: Sequence[bytes]) -> Mapping[bytes, bytes]:
         """The vectors that are known and whole, by key."""
         found: dict[bytes, bytes] = {}
