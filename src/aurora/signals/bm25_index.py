@@ -21,6 +21,7 @@ from aurora.signals.base import Entry
 from aurora.signals.index_file import Array, Arrays
 from aurora.stores.base import RevisionGroup
 from aurora.text import EXACT, Analysis, find_compounds
+from aurora.types import Json
 
 # A posting is sorted as one number: term, document, frequency.
 _COUNT_BITS, _DOCUMENT_BITS = 16, 18
@@ -60,10 +61,28 @@ def build_segments(
         yield builder.finish()
 
 
-def changed_generations(
-    segments: Sequence[tuple[Arrays, Array]], stored: Mapping[int, RevisionGroup]
+def find_changed(
+    segments: Sequence[tuple[Arrays, Array]],
+    groups: Callable[..., Mapping[int, RevisionGroup]],
+    facts: Mapping[str, Json],
 ) -> list[int]:
-    """The generations whose rows are not the same in the segments and in the store."""
+    """As `changed_generations`, of an index with these facts and the `revision_groups` of a store.
+
+    Mostly, nothing has changed up to the generation of the index, which is seen at once.
+    """
+    old = int(str(facts.get("generation", -1)))
+    changed = changed_generations(segments, groups(old=old), old=old)
+    return changed_generations(segments, groups()) if old in changed else changed
+
+
+def changed_generations(
+    segments: Sequence[tuple[Arrays, Array]],
+    stored: Mapping[int, RevisionGroup],
+    *,
+    old: int = -1,
+) -> list[int]:
+    """The generations whose rows are not the same in the segments and in the store. All up to the
+    generation `old` count as one."""
     rows, generations = (
         np.concatenate(
             [
@@ -73,7 +92,7 @@ def changed_generations(
         )
         for name in ("rows", "generations")
     )  # fmt: skip
-    indexed = _group(rows, generations)
+    indexed = _group(rows, generations, old)
     return [
         generation
         for generation in stored.keys() | indexed.keys()
@@ -81,14 +100,16 @@ def changed_generations(
     ]
 
 
-def _group(rows: _Numbers, generations: _Numbers) -> dict[int, RevisionGroup]:
+def _group(rows: _Numbers, generations: _Numbers, old: int) -> dict[int, RevisionGroup]:
     """As `Chunks.revision_groups`. Neighbours mostly have one generation."""
+    mixed = rows * ((rows + generations) & 1023)
+    generations = np.maximum(generations, old)
     starts = np.flatnonzero(np.diff(generations, prepend=-1))
     if not len(starts):
         return {}
     distinct, group = np.unique(generations[starts], return_inverse=True)
     columns = []
-    for values in (np.ones(len(rows), np.int64), rows, rows * (rows & 1023)):
+    for values in (np.ones(len(rows), np.int64), rows, mixed):
         sums = np.zeros(len(distinct), np.int64)
         np.add.at(sums, group, np.add.reduceat(values, starts))
         columns.append(sums.tolist())

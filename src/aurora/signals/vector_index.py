@@ -210,7 +210,7 @@ class VectorIndex(DerivedIndex[Vectors]):
         chunks, segments = self._store.chunks, [each.segment for each in base.segments]
         numpy = import_if_numpy("bm25_index")
         if numpy is not None:
-            generations = numpy.changed_generations(segments, chunks.revision_groups())
+            generations = numpy.find_changed(segments, chunks.revision_groups, base.facts)
             difference = numpy.compare(segments, generations, chunks.revisions(generations))
             return difference.removed, difference.rows
         revisions, known, removed = chunks.revisions(), set[int](), list[Array]()
