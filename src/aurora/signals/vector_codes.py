@@ -39,6 +39,7 @@ _BYTES_BLOCK = 1 << 9  # vectors at a time: their numbers as float32 fit into th
 _NEAR, _SHARE = 4_000, 100  # vectors with approximate cosines: at least one of so many
 _WIDER = 8  # times as many vectors whose other bits are compared
 _COUNTED = 1 << 15  # vectors of a sample whose distances are counted
+_CODED = 1 << 12  # vectors at a time: 20 MB
 _SAMPLED = 1 << 10  # vectors of a segment whose cosines tell the ranks of those that are not near
 _TOGETHER = 32  # neighbours whose bytes are checked together: mostly a page
 _SAMPLE = 20_000  # vectors that the mean is computed from
@@ -84,8 +85,8 @@ def encode(matrix: Array, dimension: int) -> dict[str, Array] | None:
     codes = np.empty(halves.shape, np.int8)
     scales = np.empty(len(halves), np.float32)
     signs = np.empty((_WORDS, len(halves)), np.uint64)
-    for start in range(0, len(halves), _BLOCK):
-        block = slice(start, start + _BLOCK)
+    for start in range(0, len(halves), _CODED):
+        block = slice(start, start + _CODED)
         values = unit(halves[block])
         if not np.isfinite(values).all():
             return None
