@@ -15,7 +15,7 @@ larger sizes. Seconds and milliseconds are those of the processor, unless they s
     update    seconds from a changed file of twenty chunks, in a process that is open, until a
               search finds a word of it. bm25s has to be built again; tantivy only adds chunks
     first     seconds from the start of a fresh process to its first answer
-    p50, p95  milliseconds of a search for ten results, of 210 questions the lower of two rounds.
+    p50, p95  milliseconds of a search for ten results, of 70 questions the lower of two rounds.
               Aurora, LanceDB and semble return texts and embed the question, bm25s and tantivy
               return places
     memory    megabytes of the process after all questions; `peak` are those of the build
@@ -55,7 +55,7 @@ WHOLE_RUN = SIZES[:3]
 PATIENCE = 1_800  # seconds
 MOST_MEMORY = 8 << 30  # bytes
 SERVER = "PostgreSQL"
-SERVED = 100_000  # chunks on the server at most: `server.py` has more
+SERVED = 10_000  # chunks on the server at most: `server.py` has more
 ROUNDS = 2
 EMBEDDED = 300  # texts
 CODES, FULL = 32, 512  # bytes of a vector
