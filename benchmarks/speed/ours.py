@@ -133,7 +133,7 @@ def document_terms(text: str) -> list[str]:
     """What our index holds of a text."""
     from aurora.text import WORDS  # noqa: PLC0415
 
-    return list(WORDS.document(text))
+    return list(WORDS.words.of(text))
 
 
 def query_terms(text: str) -> list[str]:

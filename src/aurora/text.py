@@ -13,9 +13,10 @@ import re
 import threading
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from datetime import UTC, datetime
 from functools import cache, lru_cache
+from itertools import chain
 from pathlib import PurePosixPath
 from string import ascii_lowercase, ascii_uppercase, digits
 from typing import Literal
@@ -165,6 +166,13 @@ def normalized(form: Literal["NFKC", "NFD"], text: str) -> str:
     return "".join(unicodedata.normalize(form, part) for part in compiled(_SLICES).findall(text))
 
 
+def find_compounds(text: str) -> list[str]:
+    """The words of a text in order, with those that a dot or an @ joins as one."""
+    if text.isascii():
+        return _ASCII_COMPOUND.findall(text)
+    return compiled(_COMPOUND).findall(normalized("NFKC", text))
+
+
 @cache
 def compiled(pattern: str) -> re.Pattern[str]:
     """Compile a pattern on first use: wide character classes take milliseconds."""
@@ -175,21 +183,14 @@ class Words(dict[str, tuple[str, ...]]):
     """Cache of compound word → tokens: source code repeats its words."""
 
     def __init__(self, split: Callable[[str], tuple[str, ...]]) -> None:
-        self._split = split
+        self.split = split
 
     def of(self, text: str) -> list[str]:
         """Return the tokens of all words of a text, in order."""
-        if text.isascii():
-            compounds = _ASCII_COMPOUND.findall(text)
-        else:
-            compounds = compiled(_COMPOUND).findall(normalized("NFKC", text))
-        tokens: list[str] = []
-        for compound in compounds:
-            tokens.extend(self[compound])
-        return tokens
+        return [*chain.from_iterable(map(self.__getitem__, find_compounds(text)))]
 
     def __missing__(self, compound: str) -> tuple[str, ...]:
-        tokens = self._split(compound)
+        tokens = self.split(compound)
         if len(compound) <= MAX_TOKEN:
             if len(self) >= _CACHE_WORDS:
                 self.clear()
@@ -266,11 +267,12 @@ class Analysis(NamedTuple):
     """How texts become terms. An index stores the name of its analysis."""
 
     name: str
-    document: Callable[[str], Sequence[str]]
+    words: Words
     question: Callable[[str], Mapping[str, float]]
     shortest: int = 0  # minimum length of a text, in terms
 
 
+@lru_cache(1 << 14)  # the parts of identifiers are few words
 def stem(word: str) -> str:
     """Return the stem of an English word; `parsing` and `parsed` share one. Others stay."""
     if not _STEMMED.fullmatch(word):
@@ -323,10 +325,8 @@ def _with_stems(compound: str) -> tuple[str, ...]:
 
 _tokens, _terms = Words(_compound_tokens), Words(_with_stems)
 
-EXACT = Analysis(f"tokens-{TOKENIZER_VERSION}", tokenize, lambda text: Counter(tokenize(text)))
-WORDS = Analysis(
-    f"words-{TOKENIZER_VERSION}.{TERMS_VERSION}", document_terms, query_terms, SHORTEST
-)
+EXACT = Analysis(f"tokens-{TOKENIZER_VERSION}", _tokens, lambda text: Counter(tokenize(text)))
+WORDS = Analysis(f"words-{TOKENIZER_VERSION}.{TERMS_VERSION}", _terms, query_terms, SHORTEST)
 
 
 # The text of a chunk: a name and the author's summary say more than a line of the body, so both

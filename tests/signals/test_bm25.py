@@ -275,7 +275,7 @@ def test_an_index_of_other_arrays_is_refused(
 def test_many_blocks_count_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
     documents = [(f"d{n}", f"common word{n % 7} " * (n % 5 + 1)) for n in range(100)]
     whole = scorer_of(documents)
-    monkeypatch.setattr("aurora.signals.bm25_index._BLOCK_TOKENS", 37)
+    monkeypatch.setattr("aurora.signals.bm25_index._BLOCK_WORDS", 37)
     assert scorer_of(documents).rank("common word3", pool=99) == whole.rank("common word3", pool=99)
 
 

@@ -433,6 +433,32 @@ class StoreConformance(
         assert store.chunks.file_states() == {"a.py": new_state}
         assert store.chunks.get_accesses([kept.id]) == {kept.id: (NOW,)}
 
+    def test_files_are_replaced_together_as_one_by_one(self, store: Store) -> None:
+        other = replace(STATE, path="b.py")
+        files = [
+            (STATE, [make_chunk(name="a"), make_chunk(id="same")]),
+            (other, [make_chunk(path="b.py", name=f"f{number}") for number in range(1200)]),
+        ]
+        assert store.chunks.replace_files(files) == 1202
+        assert store.chunks.file_states() == {"a.py": STATE, "b.py": other}
+        assert len(by_id(store)) == 1202
+        assert store.chunks.replace_files(files) == 0
+        third = (replace(STATE, path="c.py"), [make_chunk("third", "c.py", id="same")])
+        assert store.chunks.replace_files([(other, []), third]) == 1201
+        assert by_id(store).keys() == {"a.py:a", "same", "same#2"}
+        assert store.maintenance.check() == []
+
+    def test_a_generation_of_a_chunk_changes_with_its_text(self, store: Store) -> None:
+        first, second = make_chunk("one"), make_chunk("two", name="g")
+        store.chunks.put_chunks([first, second])
+        ids = [first.id, second.id, "unknown"]
+        before = store.chunks.generations(ids)
+        assert before.keys() == {first.id, second.id}
+        store.chunks.put_chunks([make_chunk("another")])
+        after = store.chunks.generations(ids)
+        assert after[first.id] > before[first.id]
+        assert after[second.id] == before[second.id]
+
     def test_a_file_forgotten_takes_its_chunks_along(self, store: Store) -> None:
         store.chunks.replace_file(STATE, [make_chunk(name="a"), make_chunk(name="b")])
         store.chunks.put_chunks([make_chunk(path="b.py")])

@@ -24,7 +24,7 @@ from aurora.stores.postgres import indexes, ranking_sql, selection
 from aurora.stores.postgres import ranking_sql as ranking
 from aurora.stores.postgres.ranking_sql import ranked
 from aurora.stores.postgres.store import PostgresStore
-from aurora.text import WORDS, chunk_text, query_words
+from aurora.text import WORDS, chunk_text, document_terms, query_words
 from aurora.types import Chunk, Document
 from tests.builders import hide, make_chunk
 
@@ -101,7 +101,7 @@ def test_scores_and_order_are_those_of_the_index_file(
         asked = query_words(text)
         assert [answer.terms(row) for row in best] == [
             {word for word, root in asked.items() if {word, root} & terms}
-            for terms in map(set, map(WORDS.document, map(chunk_text, chunks_of(store, best))))
+            for terms in map(set, map(document_terms, map(chunk_text, chunks_of(store, best))))
         ]
 
 

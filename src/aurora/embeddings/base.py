@@ -21,9 +21,10 @@ class EmbeddingProvider(Protocol):
     one memory. A provider is cheap to make; slow work waits for the first property or text that
     needs it.
 
-    Two optional members: `reads_cjk = False` for a model that knows little Chinese, Japanese and
-    Korean, so that keywords answer such queries while they find anything; and `knows(text)`, False
-    for a query without a known word, which then finds nothing unless a keyword matches.
+    Three optional members: `reads_cjk = False` for a model that knows little Chinese, Japanese and
+    Korean, so that keywords answer such queries while they find anything; `knows(text)`, False for
+    a query without a known word, which then finds nothing unless a keyword matches; and
+    `batches_at_once`, the number of threads that may call `embed_batch` at one time, by default 1.
     """
 
     @property

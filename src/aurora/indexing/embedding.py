@@ -16,6 +16,7 @@ from contextlib import AbstractContextManager, closing, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
+from aurora.concurrency import BackgroundTask
 from aurora.embeddings.base import EmbeddingProvider
 from aurora.errors import AuroraError, ClusterError, EmbeddingError
 from aurora.indexing.turns import PATIENCE, show_progress, write_turn
@@ -66,6 +67,9 @@ class RemoteEmbedder(Protocol):
 
 class CachedVectors(Protocol):
     """Vectors of one embedder by the digest of their text. No method raises."""
+
+    @property
+    def is_empty(self) -> bool: ...
 
     def get(self, keys: Sequence[bytes]) -> Mapping[bytes, bytes]: ...
 
@@ -156,7 +160,7 @@ def _as_aurora_error(exc: Exception) -> AuroraError:
 
 
 def try_vectors(
-    provider: EmbeddingProvider, texts: Sequence[ChunkText], labels: LabelRows
+    provider: EmbeddingProvider, texts: Sequence[ChunkText], labels: LabelRows | None = None
 ) -> Vectors | None:
     """The vectors of a batch; None if it fails, which may be due to one of its texts."""
     if not texts:
@@ -241,7 +245,7 @@ def embed_missing(
         and store.vectors.embedder() is None
         and _has_many_uncached(store, provider, missing, cache)
     ):
-        provider, remote = quick, None
+        provider, remote, cache = quick, None, None  # a look into the cache takes as long
     return embed(
         store,
         provider,
@@ -265,23 +269,38 @@ def _has_many_uncached(
         return True
     uncached = 0
     with cache.open(embedder) as cached:
-        for block, _, vectors in _look_up(store, cached, chunk_ids):
-            uncached += len(block) - len(vectors)
+        for _, vectors in _look_up(store, cached, chunk_ids):
+            uncached += vectors.count(None)
             if uncached >= QUICK_FROM:
                 return True
     return False
 
 
+class _Batch(NamedTuple):
+    """Chunks with their texts, and the generations that the texts have at least."""
+
+    chunks: Sequence[Chunk]
+    texts: Sequence[ChunkText]
+    generations: Mapping[str, int]
+    gone: int  # other chunks that were wanted
+
+
+def _read(store: Store, chunk_ids: Sequence[str]) -> _Batch:
+    """Read the chunks that still exist."""
+    generations, chunks = store.chunks.generations(chunk_ids), store.chunks.get_chunks(chunk_ids)
+    texts = [embedding_text(chunk) for chunk in chunks]
+    return _Batch(chunks, texts, generations, len(chunk_ids) - len(chunks))
+
+
 def _look_up(
     store: Store, cached: CachedVectors, chunk_ids: Sequence[str]
-) -> Iterator[tuple[Sequence[str], Sequence[Chunk], Mapping[str, bytes]]]:
-    """Block by block: ids, the chunks that still exist, and the cached vectors by id."""
+) -> Iterator[tuple[_Batch, list[bytes | None]]]:
+    """The chunks, batch by batch, and the vectors that the cache has of them."""
     for at in range(0, len(chunk_ids), _CACHE_BLOCK):
-        block = chunk_ids[at : at + _CACHE_BLOCK]
-        chunks = store.chunks.get_chunks(block)
-        keys = {chunk.id: cache_key(embedding_text(chunk)) for chunk in chunks}
-        vectors = cached.get(list(set(keys.values())))
-        yield block, chunks, {id_: vectors[key] for id_, key in keys.items() if key in vectors}
+        batch = _read(store, chunk_ids[at : at + _CACHE_BLOCK])
+        keys = [cache_key(text) for text in batch.texts]
+        vectors = cached.get(list(set(keys)))
+        yield batch, [vectors.get(key) for key in keys]
 
 
 def embed(
@@ -346,16 +365,17 @@ class _Run:
 
     def use_cache(self, chunk_ids: Sequence[str]) -> Sequence[str]:
         """Store the vectors that the cache has; returns the other ids."""
-        if self._cached is None:
+        if self._cached is None or self._cached.is_empty:
             return chunk_ids
         new: list[str] = []
-        for block, chunks, vectors in _look_up(self._store, self._cached, chunk_ids):
-            known = [chunk for chunk in chunks if chunk.id in vectors]
+        for batch, vectors in _look_up(self._store, self._cached, chunk_ids):
+            self.forgotten += batch.gone
+            new += [c.id for c, v in zip(batch.chunks, vectors, strict=True) if v is None]
+            known = len(vectors) - vectors.count(None)
             if known:
-                self.done += len(known)
-                self._store_vectors(known, [(chunk.id, vectors[chunk.id]) for chunk in known])
+                self.done += known
+                self._store_vectors(batch, vectors)
                 self._tell_progress()
-            new += [id_ for id_ in block if id_ not in vectors]
         self.cached = self.done
         return new
 
@@ -369,69 +389,77 @@ class _Run:
         make: Callable[[Iterable[Sequence[ChunkText]]], Results],
     ) -> None:
         """Store what `make` makes of each batch, until too many fail."""
-        waiting: deque[tuple[int, Sequence[Chunk]]] = deque()
+        waiting: deque[_Batch] = deque()
 
         def texts() -> Iterator[Sequence[ChunkText]]:
             for chunk_ids in batches:
-                chunks = self._store.chunks.get_chunks(chunk_ids)
-                waiting.append((len(chunk_ids), chunks))
-                yield [embedding_text(chunk) for chunk in chunks]
+                waiting.append(batch := _read(self._store, chunk_ids))
+                yield batch.texts
 
         with closing(make(texts())) as results:
             for vectors in results:
-                wanted, chunks = waiting.popleft()
-                self.forgotten += wanted - len(chunks)
-                self._put(chunks, vectors)
+                self.forgotten += waiting[0].gone
+                self._put(waiting.popleft(), vectors)
                 self.batches += 1
                 self._tell_progress()
                 if self.in_a_row >= _GIVE_UP:
                     return
 
     def embed_here(self, batches: Iterable[Sequence[ChunkText]]) -> Results:
+        """The next batches are read, and the last ones stored, while the provider works."""
+        make = partial(try_vectors, self._provider)
+        at_once: int = getattr(self._provider, "batches_at_once", 1)
+        if at_once == 1:
+            yield from map(partial(make, labels=self._labels), batches)
+            return
+        running: deque[BackgroundTask[Vectors | None]] = deque()
         for texts in batches:
-            yield try_vectors(self._provider, texts, self._labels)
+            running.append(BackgroundTask(partial(make, texts)))
+            if len(running) == at_once:
+                yield running.popleft().result()
+        for batch in running:
+            yield batch.result()
 
-    def _put(self, chunks: Sequence[Chunk], vectors: Vectors | None) -> None:
+    def _put(self, batch: _Batch, vectors: Sequence[bytes | None] | None) -> None:
         """Store new vectors, and keep them in the cache."""
         if vectors is None:
-            pairs = [pair for chunk in chunks for pair in self._embed_alone(chunk)]
+            pairs = zip(batch.chunks, batch.texts, strict=True)
+            vectors = [self._embed_alone(chunk, text) for chunk, text in pairs]
         else:
-            pairs = [(chunk.id, vector) for chunk, vector in zip(chunks, vectors, strict=True)]
-            self.done += len(pairs)
-            self.in_a_row = 0 if pairs else self.in_a_row
+            self.done += len(vectors)
+            self.in_a_row = 0 if vectors else self.in_a_row
         if self._cached is not None:
-            made = dict(pairs)
             self._cached.put(
-                (cache_key(embedding_text(chunk)), cache_origin(chunk), made[chunk.id])
-                for chunk in chunks
-                if chunk.id in made
+                (cache_key(text), cache_origin(chunk), vector)
+                for chunk, text, vector in zip(batch.chunks, batch.texts, vectors, strict=True)
+                if vector is not None
             )
-        self._store_vectors(chunks, pairs)
+        self._store_vectors(batch, vectors)
 
-    def _store_vectors(self, chunks: Sequence[Chunk], pairs: Sequence[tuple[str, bytes]]) -> None:
+    def _store_vectors(self, batch: _Batch, vectors: Sequence[bytes | None]) -> None:
         """Store vectors of chunks that are unchanged. Another process may have changed some."""
+        ids = [chunk.id for chunk in batch.chunks]
+        made = [(id_, vector) for id_, vector in zip(ids, vectors, strict=True) if vector]
         with self._store.transaction():
-            ids = [id_ for id_, _ in pairs]
-            stored = {chunk.id: chunk for chunk in self._store.chunks.get_chunks(ids)}
-            fresh = {chunk.id for chunk in chunks if _has_same_text(chunk, stored.get(chunk.id))}
-            kept = [(id_, vector) for id_, vector in pairs if id_ in fresh]
+            now, before = self._store.chunks.generations(ids), batch.generations
+            kept = [(id_, v) for id_, v in made if id_ in now and now[id_] == before.get(id_)]
             self._store.vectors.put_embeddings(self._embedder, kept)
-        self.forgotten += len(pairs) - len(kept)
-        self.done -= len(pairs) - len(kept)
+        self.forgotten += len(made) - len(kept)
+        self.done -= len(made) - len(kept)
 
-    def _embed_alone(self, chunk: Chunk) -> list[tuple[str, bytes]]:
+    def _embed_alone(self, chunk: Chunk, text: ChunkText) -> bytes | None:
         if self.in_a_row >= _GIVE_UP:
-            return []
+            return None
         try:
-            vectors = vectors_of(self._provider, [embedding_text(chunk)], self._labels)
+            [vector] = vectors_of(self._provider, [text], self._labels)
         except Exception as exc:
             self.failed, self.in_a_row = self.failed + 1, self.in_a_row + 1
-            text = exc.in_one_line if isinstance(exc, AuroraError) else str(exc)
-            reason = " ".join(text.split()) or repr(exc)
+            message = exc.in_one_line if isinstance(exc, AuroraError) else str(exc)
+            reason = " ".join(message.split()) or repr(exc)
             self.warnings.append(f"Failed to generate embedding for chunk {chunk.id}: {reason}")
-            return []
+            return None
         self.done, self.in_a_row = self.done + 1, 0
-        return [(chunk.id, vector) for vector in vectors]
+        return vector
 
     def report(self) -> Embedded:
         wanted = self._total - self.forgotten
@@ -442,11 +470,6 @@ class _Run:
                 f"{wanted - self.done - self.failed} more chunks were not tried"
             )
         return Embedded(wanted, wanted - self.done, tuple(self.warnings), gave_up, self.cached)
-
-
-def _has_same_text(read: Chunk, stored: Chunk | None) -> bool:
-    """Whether a vector of the chunk that was read fits the stored one."""
-    return stored is not None and (read == stored or embedding_text(read) == embedding_text(stored))
 
 
 @dataclass(frozen=True, slots=True)

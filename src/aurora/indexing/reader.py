@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from aurora.errors import AuroraError, GitStartError, SourceError
-from aurora.indexing.team_lessons import replace_file
+from aurora.indexing.team_lessons import replace_files
 from aurora.parsers.conversation import iter_chunks
 from aurora.parsers.registry import parser_for
 from aurora.quick_classes import dataclass, replace
@@ -274,8 +274,8 @@ class FileReader:
             for write in self._batch:
                 if write.moved_from:
                     chunks.move_file(write.moved_from, write.state.path)
-                if write.chunks is not None:
-                    replace_file(self._store, write.state, write.chunks)
+            files = ((write.state, write.chunks) for write in self._batch)
+            replace_files(self._store, [(s, chunks) for s, chunks in files if chunks is not None])
         self._batch.clear()
         self._rows = 0
 

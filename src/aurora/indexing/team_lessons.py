@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
@@ -32,11 +32,18 @@ _LARGEST = 1 << 18  # bytes of a file that may hold a lesson
 _RULE = re.compile(r"(?m)^(---|\.\.\.)[ \t\r]*$")
 
 
-def replace_file(store: Store, state: FileState, chunks: Sequence[Chunk]) -> None:
-    """As `Chunks.replace_file`, with the record of a lesson. Call it inside a transaction."""
-    if not is_lesson_path(state.path):
-        store.chunks.replace_file(state, chunks)
-        return
+def replace_files(store: Store, files: Iterable[tuple[FileState, Sequence[Chunk]]]) -> None:
+    """As `Chunks.replace_files`, with the records of lessons. Call it inside a transaction."""
+    others = []
+    for state, chunks in files:
+        if is_lesson_path(state.path):
+            _replace_lesson(store, state, chunks)
+        else:
+            others.append((state, chunks))
+    store.chunks.replace_files(others)
+
+
+def _replace_lesson(store: Store, state: FileState, chunks: Sequence[Chunk]) -> None:
     kinds = {chunk.id: chunk.kind for chunk in chunks}
     stored = store.chunks.get_chunks(list(kinds))
     # A note with the id of an earlier lesson must not inherit its record.

@@ -226,7 +226,7 @@ class BM25Scorer:
 
     def score(self, query: str, document: str) -> float:
         """BM25 of any text against the statistics of the indexed ones."""
-        document_terms = self._analysis.document(document)
+        document_terms = self._analysis.words.of(document)
         length = max(len(document_terms), self._analysis.shortest)
         frequencies, score = Counter(document_terms), 0.0
         discounted = discount(length, self._average, self.parameters)

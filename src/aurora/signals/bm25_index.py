@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from aurora.signals.base import Entry
 from aurora.signals.index_file import Array, Arrays
 from aurora.stores.base import RevisionGroup
-from aurora.text import EXACT, Analysis
+from aurora.text import EXACT, Analysis, find_compounds
 
 # A posting is sorted as one number: term, document, frequency.
 _COUNT_BITS, _DOCUMENT_BITS = 16, 18
@@ -30,7 +30,9 @@ _MOST_COUNT = (1 << _COUNT_BITS) - 1
 _DOCUMENT_MASK = (1 << _DOCUMENT_BITS) - 1
 MOST_DOCUMENTS = 1 << _DOCUMENT_BITS  # of a segment
 _MOST_POSTINGS = 1 << 25  # of a segment: bounds the memory of a build, about 20 bytes a posting
-_BLOCK_TOKENS = 1 << 21  # tokens counted at a time: about 50 MB while sorting
+_BLOCK_WORDS = 1 << 18  # counted at a time: about 30 MB while sorting
+_NUMBER_BYTES = array("i").itemsize
+_MOST_WORDS = 1 << 18  # in the cache before it is cleared: about 40 MB
 _BLOCK_POSTINGS = 1 << 22  # unpacked at a time
 
 _Numbers: TypeAlias = NDArray[Any]  # integers of any width: an index holds several
@@ -48,13 +50,12 @@ def build_segments(
     documents: Iterable[Entry | tuple[str, str]], analysis: Analysis = EXACT
 ) -> Iterator[dict[str, Array]]:
     """Count every term of every text. Yields the arrays of one segment after the other."""
-    builder = _Builder(analysis.shortest)
+    builder = _Builder(analysis)
     for document in documents:
-        entry = Entry(*document)
-        builder.add(entry, analysis.document(entry.text))
+        builder.add(Entry(*document))
         if builder.is_full:
             yield builder.finish()
-            builder = _Builder(analysis.shortest)
+            builder = _Builder(analysis)
     if len(builder):
         yield builder.finish()
 
@@ -182,19 +183,23 @@ def _read(arrays: Arrays, name: str) -> _Numbers:
 
 
 class _Builder:
-    """Collects tokens and counts them block by block."""
+    """Collects words, and counts their terms block by block."""
 
-    def __init__(self, shortest: int) -> None:
-        self._shortest = shortest
-        self._vocabulary: defaultdict[str, int] = defaultdict()
-        self._vocabulary.default_factory = self._vocabulary.__len__  # a new term's number
+    def __init__(self, analysis: Analysis) -> None:
+        self._shortest = analysis.shortest
+        self._vocabulary = _numbered()  # terms
+        self._terms = _TermNumbers(analysis.words.split, self._vocabulary)
         self._ids: list[str] = []
         self._revisions = array("q")  # row and generation in turn
-        self._lengths = array("i")  # for BM25: at least `shortest`
-        self._counts = array("i")  # tokens of the documents that are in no block yet
-        self._tokens = array("i")
-        self._counted = 0  # documents that are in a block
+        self._lengths: list[_Numbers] = []  # for BM25: at least `shortest`
         self._blocks: list[NDArray[np.int64]] = []
+        self._counted = 0  # documents that are in a block
+        self._start_block()
+
+    def _start_block(self) -> None:
+        self._words = _numbered()
+        self._used = array("i")  # the words of the documents that are in no block yet
+        self._counts = array("i")  # how many each of them has
 
     def __len__(self) -> int:
         return len(self._ids)
@@ -204,27 +209,37 @@ class _Builder:
         postings = sum(map(len, self._blocks))
         return len(self._ids) >= MOST_DOCUMENTS or postings >= _MOST_POSTINGS
 
-    def add(self, entry: Entry, tokens: Sequence[str]) -> None:
+    def add(self, entry: Entry) -> None:
         row, generation = entry.revision
         self._revisions.extend((row or len(self._ids), generation))  # rows of a store start at 1
         self._ids.append(entry.id)
-        self._lengths.append(max(len(tokens), self._shortest))
-        self._counts.append(len(tokens))
-        self._tokens.extend(map(self._vocabulary.__getitem__, tokens))
-        if len(self._tokens) >= _BLOCK_TOKENS:
+        words = find_compounds(entry.text)
+        self._counts.append(len(words))
+        self._used.extend(map(self._words.__getitem__, words))
+        if len(self._used) >= _BLOCK_WORDS:
             self._count_block()
 
     def _count_block(self) -> None:
-        """Tokens → postings as numbers."""
-        counts = np.array(self._counts, np.int32)
-        documents = np.repeat(np.arange(self._counted, len(self._ids), dtype=np.int64), counts)
-        keys = np.array(self._tokens, np.int64) << _TERM_SHIFT
-        keys |= documents << _COUNT_BITS
+        """Words → terms → postings as numbers."""
+        terms = [*map(self._terms.__getitem__, self._words)]
+        numbers = np.frombuffer(b"".join(terms), np.intc).astype(np.int64)
+        sizes = np.fromiter(map(len, terms), np.int64, len(terms)) // _NUMBER_BYTES
+        used, count = np.array(self._used), len(self._counts)
+        lengths = sizes[used]
+        ends = np.cumsum(lengths)
+        keys = np.arange(lengths.sum())
+        keys += np.repeat((np.cumsum(sizes) - sizes)[used] - ends + lengths, lengths)  # places
+        keys = numbers[keys] << _TERM_SHIFT
+        documents = np.repeat(np.repeat(np.arange(count), self._counts), lengths)
+        self._lengths.append(np.maximum(np.bincount(documents, minlength=count), self._shortest))
+        keys |= documents + self._counted << _COUNT_BITS
         keys, times = np.unique(keys, return_counts=True)
         keys |= np.minimum(times, _MOST_COUNT)
         self._blocks.append(keys)
-        self._counted = len(self._ids)
-        self._tokens, self._counts = array("i"), array("i")
+        self._counted += count
+        self._start_block()
+        if len(self._terms) > _MOST_WORDS:
+            self._terms.clear()
 
     def finish(self) -> dict[str, Array]:
         self._count_block()
@@ -238,10 +253,31 @@ class _Builder:
         return {
             **_postings(terms, self._blocks),
             **join_strings("id", [id_.encode() for id_ in self._ids]),
-            "lengths": np.array(self._lengths, np.int32),
+            "lengths": np.concatenate(self._lengths).astype(np.int32),
             "rows": np.array(self._revisions[::2], np.int64),
             "generations": np.array(self._revisions[1::2], np.int64),
         }
+
+
+class _TermNumbers(dict[str, bytes]):
+    """Cache of word → the numbers of its terms, as an array of 32 bits."""
+
+    def __init__(
+        self, split: Callable[[str], Sequence[str]], vocabulary: Mapping[str, int]
+    ) -> None:
+        self._split, self._vocabulary = split, vocabulary
+
+    def __missing__(self, word: str) -> bytes:
+        numbers = array("i", map(self._vocabulary.__getitem__, self._split(word)))
+        self[word] = packed = numbers.tobytes()
+        return packed
+
+
+def _numbered() -> defaultdict[str, int]:
+    """Gives each new key the next number."""
+    numbers: defaultdict[str, int] = defaultdict()
+    numbers.default_factory = numbers.__len__
+    return numbers
 
 
 def _postings(terms: list[bytes], blocks: list[NDArray[np.int64]]) -> dict[str, Array]:

@@ -230,6 +230,9 @@ class Chunks(SearchedChunks, Protocol):
         """Row → generation of every searchable chunk, oldest first, all of one moment; only those
         of some generations if given."""
 
+    def generations(self, chunk_ids: Sequence[str]) -> Mapping[str, int]:
+        """The generations of chunks: they change with their texts."""
+
     def revision_groups(self) -> Mapping[int, RevisionGroup]:
         """The searchable chunks by generation: what an index compares instead of all rows."""
 
@@ -256,6 +259,9 @@ class Chunks(SearchedChunks, Protocol):
 
         An id that a chunk of another file has gets a number appended.
         """
+
+    def replace_files(self, files: Sequence[tuple[FileState, Sequence[Chunk]]]) -> int:
+        """As `replace_file` for each. New files are written together, which is quicker."""
 
     def move_file(self, old: str, new: str) -> int:
         """Give a file's chunks another path and matching ids; returns how many moved.
@@ -616,7 +622,8 @@ class Store(Protocol):
         """All writes inside take effect together or not at all. A nested one joins the outer."""
 
     def reading(self) -> AbstractContextManager[None]:
-        """Reads of this thread inside share one check for damage, which is made now."""
+        """Reads of this thread inside share what is looked at once: the check for damage of a file,
+        the facts of a server."""
 
     def impatient(self) -> AbstractContextManager[None]:
         """Writes of this thread inside wait for no other writer: `StoreBusyError` at once."""

@@ -42,6 +42,7 @@ _RECORDS_PAGE = 500  # records written at a time
 USED, NEXT = "embeddings", "next_embeddings"  # tables of vectors
 _FACTS = {USED: "embedder", NEXT: "next_embedder"}
 _RELATIVE = "path <> '' AND substr(path, 1, 1) <> '/' AND substr(path, 2, 2) <> ':/'"
+_ANY_CHUNK = "SELECT 1 FROM chunks WHERE path IN ? LIMIT 1"
 _PLACES = "indexed_places"  # the fact that holds them, as JSON
 
 
@@ -105,6 +106,10 @@ class ChunkPart(Part[D], Chunks):
         if generations is None:
             return dict(sorted(database.rows(sql)))
         return dict(sorted(database.rows_in(f"{sql} AND generation IN ?", generations)))
+
+    def generations(self, chunk_ids: Sequence[str]) -> Mapping[str, int]:
+        sql = "SELECT id, generation FROM chunks WHERE id IN ?"
+        return dict(self._database.rows_in(sql, chunk_ids))
 
     def revision_groups(self) -> Mapping[int, RevisionGroup]:
         row, searchable = self._database.row, self._database.searchable
@@ -209,6 +214,20 @@ class ChunkPart(Part[D], Chunks):
             removed = self.delete_chunks(before - written)
             self.add_files([replace(state, variant=variant)])
             return removed + changed
+
+    def replace_files(self, files: Sequence[tuple[FileState, Sequence[Chunk]]]) -> int:
+        chunks = {chunk.id: chunk for _, of_file in files for chunk in of_file}
+        paths = [state.path for state, _ in files]
+        with self._database.transaction():
+            if (
+                len(chunks) == sum(len(of_file) for _, of_file in files)
+                and not any(self._database.rows_in(_ANY_CHUNK, paths))
+                and not self.by_id(list(chunks))
+                and not self.states_elsewhere(paths)
+            ):
+                self.add_files(state for state, _ in files)
+                return self.write_changed({}, chunks)
+            return sum(self.replace_file(state, of_file) for state, of_file in files)
 
     def _own_variant(self, state: FileState, others: Sequence[FileState]) -> str:
         """The variant of this checkout's version, which no other checkout may have."""

@@ -65,6 +65,7 @@ class VectorCache:
             try:
                 require_own(self.folder)
                 with closing(_connect(path)) as connection:
+                    connection.execute("PRAGMA synchronous = NORMAL")
                     connection.execute("BEGIN IMMEDIATE")
                     for column, values in (("key", keys), ("origin", origins)):
                         sql = f"DELETE FROM vectors WHERE {column} = ?"
@@ -99,6 +100,13 @@ class CachedVectors:
             make_file(path)
             self._connection = _connect(path)
             self._connection.executescript(_SCHEMA)
+
+    @property
+    def is_empty(self) -> bool:
+        rows: list[Row] = []
+        with self._or_nothing():
+            rows = self._rows("SELECT 1 FROM vectors LIMIT 1")
+        return not rows
 
     def get(self, keys: Sequence[bytes]) -> Mapping[bytes, bytes]:
         """The vectors that are known and whole, by key."""
@@ -181,7 +189,7 @@ def _connect(path: Path) -> sqlite3.Connection:
     try:
         with suppress(sqlite3.OperationalError):  # another process is just doing it
             connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute("PRAGMA synchronous = OFF")  # all of it can be made again
         connection.execute("PRAGMA secure_delete = ON")  # removed data is overwritten
     except BaseException:
         connection.close()

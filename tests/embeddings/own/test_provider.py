@@ -32,7 +32,7 @@ def provider(folder: Path, model: str = "") -> AuroraProvider:
     return AuroraProvider(ProviderOptions(model), folder=folder, weights=weights_digest(folder))
 
 
-@pytest.mark.parametrize(("model", "batch", "recipe"), [("deep", 64, 2), ("shallow", 256, 1)])
+@pytest.mark.parametrize(("model", "batch", "recipe"), [("deep", 128, 2), ("shallow", 256, 1)])
 def test_it_is_what_it_says(folder: Path, model: str, batch: int, recipe: int) -> None:
     made = provider(folder, model)
     assert (made.name, made.dimension, made.batch_size) == (f"aurora/{model}", 256, batch)

@@ -22,13 +22,14 @@ FOLDER = Path(__file__).parent / "model"
 WEIGHTS = "734736f7e14e"  # `weights_digest` of the folder
 DEEP, SHALLOW = "deep", "shallow"
 _RECIPES = {DEEP: 2, SHALLOW: 1}  # raise one when the same files come to give other vectors
-_BATCH_SIZES = {DEEP: 64, SHALLOW: 256}
+_BATCH_SIZES = {DEEP: 128, SHALLOW: 256}
 
 
 class AuroraProvider:
     """Satisfies `EmbeddingProvider`; numpy and the model load with the first text."""
 
     dimension = 256
+    batches_at_once = 2  # the layers run while the next text is split into pieces
     reads_cjk = True  # a little: with keywords it gains on all CJK sets, docs/model-card.md
 
     def __init__(

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import struct
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import chain
 
 from aurora.quick_classes import replace
 from aurora.stores.base import FileFacts, FileState, Reasoning, Revision
 from aurora.stores.parts import NEXT, OF_FILES, USED, ChunkPart, embedded_text
-from aurora.stores.shared import Row
+from aurora.stores.shared import Row, portions
 from aurora.stores.sqlite.connection import Database
 from aurora.stores.sqlite.integrity import damaged
 from aurora.stores.sqlite.rows import (
@@ -35,9 +37,11 @@ from aurora.types import Chunk, ChunkHistory, Kind
 QUALIFIED = ", ".join(f"chunks.{name}" for name in COLUMNS.split(", "))
 _UPDATES = ", ".join(f"{name} = excluded.{name}" for name in COLUMNS.split(", ")[1:])
 _UPSERT = f"""
-    INSERT INTO main.chunks ({COLUMNS}, has_cjk, generation) VALUES ({", ".join("?" * 16)})
+    INSERT INTO main.chunks ({COLUMNS}, has_cjk, generation) VALUES {{rows}}
     ON CONFLICT (id) DO UPDATE SET {_UPDATES},
         has_cjk = excluded.has_cjk, generation = excluded.generation"""
+_VALUES = 16  # of a row
+_ROWS = 500  # in a statement: the text index writes to the file after each
 # Leaves the generation and the text indexes alone: the words are the same.
 _MOVE_LINES = """
     UPDATE main.chunks SET start_line = ?, end_line = ?, metadata = ?, checksum = ? WHERE id = ?"""
@@ -91,6 +95,7 @@ class SQLiteChunks(ChunkPart[Database]):
     def write_changed(self, before: Mapping[str, Chunk], wanted: Mapping[str, Chunk]) -> int:
         database = self._database
         changed = [chunk for id_, chunk in wanted.items() if before.get(id_) != chunk]
+        rows: list[tuple[object, ...]] = []
         for chunk in changed:
             old, values = before.get(chunk.id), chunk_values(chunk)
             if (
@@ -100,9 +105,13 @@ class SQLiteChunks(ChunkPart[Database]):
                 numbers = (values[at] for at in (_START, _END, _METADATA, _CHECKSUM))
                 database.write(_MOVE_LINES, (*numbers, chunk.id))
                 continue
-            database.write(_UPSERT, (*values, database.draw_generation()))
+            rows.append((*values, database.draw_generation()))
             if old is not None and embedded_text(old) != embedded_text(chunk):
                 self._drop_vectors("id = ?", chunk.id)
+        most = database.connection.getlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER) // _VALUES
+        for page in portions(rows, min(most, _ROWS)):
+            marks = ", ".join([f"({', '.join('?' * _VALUES)})"] * len(page))
+            database.write(_UPSERT.format(rows=marks), [*chain.from_iterable(page)])
         return len(changed)
 
     def _drop_vectors(self, condition: str, value: object) -> None:

@@ -42,10 +42,10 @@ class SQLiteVectors(VectorPart[Database]):
             f"INSERT OR REPLACE INTO {table} "
             "SELECT rowid, :vector, checksum(rowid, :vector) FROM chunks WHERE id = :id"
         )
-        # Vectors of the next embedder are not searchable yet, so the generation stays.
-        write = self._database.write if table == USED else self._database.execute
-        for chunk_id, vector in vectors:
-            write(sql, {"id": chunk_id, "vector": vector})
+        rows = ({"id": chunk_id, "vector": vector} for chunk_id, vector in vectors)
+        written = self._database.connection.executemany(sql, rows).rowcount
+        if written > 0 and table == USED:  # those of the next embedder are not searchable yet
+            self._database.draw_generation()
 
     def get_embeddings(self, chunk_ids: Sequence[str]) -> Mapping[str, bytes]:
         rows = self._database.rows_in(_BY_ID, chunk_ids)
