@@ -120,7 +120,7 @@ def test_which_words_of_a_question_a_text_has() -> None:
 
 
 def test_exact_terms_are_the_tokens_as_they_are() -> None:
-    assert EXACT.document("parsing files") == ["parsing", "files"]
+    assert EXACT.words.of("parsing files") == ["parsing", "files"]
     assert EXACT.question("parsing the the files") == {"parsing": 1, "the": 2, "files": 1}
     assert (EXACT.shortest, WORDS.shortest) == (0, SHORTEST)
     assert EXACT.name != WORDS.name

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-from mcp.types import CallToolResult, TextContent
+from mcp.types import CallToolResult
 
 Call = tuple[str, dict[str, object]]
 
@@ -135,4 +135,4 @@ class MemoryService:
 
 
 def words_of(result: CallToolResult) -> str:
-    return "\n".join(part.text for part in result.content if isinstance(part, TextContent))
+    return "\n".join(part.text for part in result.content if hasattr(part, "text"))

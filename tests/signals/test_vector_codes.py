@@ -114,6 +114,18 @@ def test_segments_and_removals_answer_as_one_segment_does(removed: list[int]) ->
         assert hits[0] == hits[1]
 
 
+def test_two_large_segments_answer_as_one_segment_does() -> None:
+    """A thread for each of them."""
+    beside = {row + 1: PARTS[row] for row in PARTS}
+    segments = [make_segment(parts, DIMENSION) for parts in (PARTS, beside)]
+    split, one = Vectors(segments, {}, OWNER), join_vectors(PARTS | beside, OWNER)
+    assert [segment.has_codes for segment in split.segments] == [True, True]
+    for place in range(1, COUNT, 2_700):
+        question = VALUES[place].tolist()
+        best = [Matrix(vectors).compare(question).best(10) for vectors in (split, one)]
+        assert best[0] == best[1]
+
+
 def part(rows: list[int], removed: NDArray[np.int32]) -> Segment:
     return Segment(make_segment({row: PARTS[row] for row in rows}, DIMENSION).arrays, removed)
 

@@ -130,7 +130,12 @@ def test_a_long_text_is_listed_in_part_and_edited_whole(open_page: Open, site: S
     expect(text).to_have_value(re.compile("^parcels .* at the gate$"))
     text.fill("parcels are weighed once")
     page.get_by_role("button", name="Replace", exact=True).click()
-    expect(page.get_by_text("parcels are weighed once")).to_be_visible()
+    entry = page.get_by_role("listitem").filter(has_text="parcels are weighed once")
+    entry.get_by_role("button", name="Versions").click()
+    first = page.get_by_role("dialog").get_by_role("listitem").last
+    expect(first).not_to_contain_text("at the gate")
+    first.get_by_role("button", name="more characters").click()
+    expect(first).to_contain_text("at the gate")
 
 
 def test_read_only_offers_no_change(shop: Shell, open_page: Open) -> None:

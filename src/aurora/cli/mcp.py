@@ -109,6 +109,8 @@ def mcp(
     """
     if click.get_current_context().invoked_subcommand is not None:
         return
+    # Threads of numpy wait for work in a loop: a search would take twice the processor time.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     files = settings_files(find_places())
     pool = _open_pool(memories, files, read_only=read_only)
     try:

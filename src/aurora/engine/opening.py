@@ -462,6 +462,7 @@ class OpenedMemory:
     def reopen(self) -> None:
         """Have the next call open the store again. Other threads may still read from the old one,
         which closes when the last of them is done."""
+        (_THREAD.setups or {}).pop(self, None)  # the folders may be others, too
         with self._lock:
             self._store = self._retrievers = None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import time
 from collections.abc import Callable, Mapping, Set
 from contextlib import AbstractContextManager
@@ -14,6 +15,7 @@ from mcp.server.mcpserver.tools import Tool
 from mcp.types import CallToolResult, ToolAnnotations
 from pydantic import ValidationError
 
+from aurora.engine.opening import one_setup
 from aurora.errors import AuroraError, ChunkNotFoundError
 from aurora.marks import Marks
 from aurora.mcp import parameters as take
@@ -93,6 +95,8 @@ def _make_tool(
 ) -> CheckedTool:
     annotations = method.tool[0]  # type: ignore[attr-defined]
     annotations = READS if read_only else annotations
+    if not inspect.iscoroutinefunction(method):
+        method = one_setup()(method)
     checked = cast("CheckedTool", CheckedTool.from_function(method, annotations=annotations))
     checked.offered = names
     # An argument that a model invented is an error. Pydantic would ignore it.

@@ -20,8 +20,9 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import IO, Any
@@ -181,16 +182,24 @@ def work(calls: IO[bytes], answers: IO[bytes]) -> None:
     pool = MemoryPool(folders, os.environ, setup["flags"], read_only=setup["read_only"])
     note_call = None if pool.read_only else pool.note_call
     tools = make_tools(Tools(pool), read_only=pool.read_only, note_call=note_call)
-    by_name = {tool.name: tool for tool in tools}
     _write(answers, {})
-    with asyncio.Runner() as runner, suppress(Empty):
-        while line := lines.get(timeout=setup["idle"]):
-            faulthandler.dump_traceback_later(_LONGEST, exit=True)
-            call = json.loads(line)
-            answer = runner.run(_answer(by_name[call["tool"]], call["arguments"]))
-            faulthandler.cancel_dump_traceback_later()
-            _write(answers, answer)
+    with suppress(Empty):
+        asyncio.run(_answer_all(tools, partial(lines.get, timeout=setup["idle"]), answers))
     pool.close()
+
+
+async def _answer_all(
+    tools: Iterable[Tool], next_line: Callable[[], bytes], answers: IO[bytes]
+) -> None:
+    """Nothing else runs in this loop, so that it may wait for a line. All calls run in one thread,
+    which keeps its connections."""
+    by_name = {tool.name: tool for tool in tools}
+    while line := next_line():
+        faulthandler.dump_traceback_later(_LONGEST, exit=True)
+        call = json.loads(line)
+        answer = await _answer(by_name[call["tool"]], call["arguments"])
+        faulthandler.cancel_dump_traceback_later()
+        _write(answers, answer)
 
 
 async def _answer(tool: Tool, arguments: dict[str, Any]) -> dict[str, object]:

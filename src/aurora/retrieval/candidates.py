@@ -240,9 +240,10 @@ def _finds_enough(scores: SignalScores, request: SearchRequest) -> bool:
 
 
 class Selection(NamedTuple):
-    """The selected chunks, best first, and the signals that scored a candidate."""
+    """The selected chunks, best first, and the signals that scored a candidate. An order makes the
+    contributions of a chunk when it is read."""
 
-    fused: list[Fused]
+    fused: Order | Sequence[Fused]
     signals: tuple[str, ...]
 
 
@@ -261,7 +262,7 @@ def select_candidates(
     allowed, hidden = frozenset(request.eligible or ()), request.hidden
     if best is None and uses_context(request.fusion):
         best = frozenset(chain(*_best(scores, WORDS_AND_MEANING, request.pool).values()))
-    selected: dict[int, Fused] = {}
+    selected: dict[int, Order] = {}
     signals: set[str] = set()
     pool, has_more = request.pool, True
     while has_more:
@@ -275,11 +276,13 @@ def select_candidates(
         )
         passed = (row for row in order.rows if request.eligible is None or row in allowed)
         new = (row for row in passed if row not in selected)
-        selected |= {r: order.fused(r) for r in islice(new, request.needed - len(selected))}
+        selected |= dict.fromkeys(islice(new, request.needed - len(selected)), order)
         has_more = len(selected) < request.needed and any(len(rows) >= pool for rows in passing)
         pool *= _DEEPER
     names = tuple(name for name in scores if name in signals)
-    return Selection(never_rising(selected.values()), names)
+    if all(each is order for each in selected.values()):
+        return Selection(order.with_rows([*selected]), names)
+    return Selection(never_rising([each.fused(row) for row, each in selected.items()]), names)
 
 
 def _near(store: SearchedStore, text: str, rankings: Mapping[str, Ranking]) -> dict[str, Ranking]:

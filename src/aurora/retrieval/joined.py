@@ -86,6 +86,12 @@ class Stores:
         self.chunks: SearchedChunks = stores[0].chunks if is_single else _Chunks(stores)
         self.search: Search = stores[0].search if is_single else _Search(stores)
 
+    def reading_once(self) -> Stores:
+        """The same for one search: several stages read the same chunks."""
+        stores = Stores(self._layers)
+        stores.chunks = _ReadOnce(self.chunks)
+        return stores
+
     def generation(self) -> int:
         """A number that grows with every change of one of them."""
         return sum(store.generation() for store in self._stores)
@@ -156,6 +162,23 @@ class _Chunks:
 
     def list_languages(self) -> list[str]:
         return sorted({name for store in self._stores for name in store.chunks.list_languages()})
+
+
+class _ReadOnce:
+    """`SearchedChunks` that keeps what it has read."""
+
+    def __init__(self, chunks: SearchedChunks) -> None:
+        self._chunks = chunks
+        self._read: dict[int, Chunk | None] = {}
+
+    def get_rows(self, rows: Sequence[int]) -> Mapping[int, Chunk]:
+        if missing := [row for row in rows if row not in self._read]:
+            self._read.update(dict.fromkeys(missing))
+            self._read.update(self._chunks.get_rows(missing))
+        return {row: chunk for row in rows if (chunk := self._read[row]) is not None}
+
+    def list_languages(self) -> list[str]:
+        return self._chunks.list_languages()
 
 
 class _Search:

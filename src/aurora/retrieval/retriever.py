@@ -16,7 +16,7 @@ from itertools import chain, filterfalse
 from pathlib import Path
 
 from aurora.errors import IndexFileError, QueryError
-from aurora.fusion.base import uses_context
+from aurora.fusion.base import Order, uses_context
 from aurora.quick_classes import replace
 from aurora.retrieval.candidates import (
     NO_KEYWORD,
@@ -194,13 +194,14 @@ class HybridRetriever:
     ) -> tuple[tuple[SearchResult, ...], tuple[str, ...], tuple[Note, ...]]:
         """The results, the signals that found them, and what is to say of related words."""
         scores, words, shown = candidates.scores, request.question.text, request.shown
-        fused, signals = select_candidates(self._store, request, scores)
-        fused, notes = self._merge_expansion(expansion, request, candidates, fused)
-        found = build_results(self._store, fused, words, scores, most=shown)
+        store = self._store.reading_once()
+        fused, signals = select_candidates(store, request, scores)
+        fused, notes = self._merge_expansion(expansion, request, candidates, fused, store)
+        found = build_results(store, fused, words, scores, most=shown)
         if expansion is None and len(found) < shown and len(fused) == request.needed:
             needed = max(_SPARE * request.needed, request.pool)
-            fused = select_candidates(self._store, replace(request, needed=needed), scores).fused
-            found = build_results(self._store, fused, words, scores, most=shown)
+            fused = select_candidates(store, replace(request, needed=needed), scores).fused
+            found = build_results(store, fused, words, scores, most=shown)
         return found, signals, notes
 
     def _answers(self, found: Sequence[SearchResult], words: str) -> Sequence[SearchResult]:
@@ -275,8 +276,9 @@ class HybridRetriever:
         expansion: Expansion | None,
         request: SearchRequest,
         candidates: Candidates,
-        fused: list[Fused],
-    ) -> tuple[list[Fused], tuple[Note, ...]]:
+        fused: Order | Sequence[Fused],
+        store: Stores,
+    ) -> tuple[Order | Sequence[Fused], tuple[Note, ...]]:
         """Merge the results of a second search with related words."""
         if expansion is None:
             return fused, ()
@@ -290,7 +292,7 @@ class HybridRetriever:
         # Only the query itself names definitions, not the related words.
         if "exact" in candidates.scores:
             scores["exact"] = candidates.scores["exact"]
-        return merge(fused, select_candidates(self._store, request, scores).fused), notes
+        return merge([*fused], [*select_candidates(store, request, scores).fused]), notes
 
     def _nearest(self, words: str) -> tuple[str, ...]:
         """Names like the words, and words that names are made of."""
@@ -330,7 +332,7 @@ def _fit_fusion(request: SearchRequest, candidates: Candidates) -> SearchRequest
 
 
 def build_results(
-    store: Stores, fused: Sequence[Fused], words: str, scores: Scores, *, most: int
+    store: Stores, fused: Order | Sequence[Fused], words: str, scores: Scores, *, most: int
 ) -> tuple[SearchResult, ...]:
     """Read the chunks from the store, in the same order, one for each thing. Chunks deleted
     meanwhile are left out."""
@@ -371,7 +373,9 @@ def build_results(
     return tuple(results)
 
 
-def _collapsed(store: Stores, fused: Sequence[Fused], most: int) -> list[tuple[Fused, Chunk, int]]:
+def _collapsed(
+    store: Stores, fused: Order | Sequence[Fused], most: int
+) -> list[tuple[Fused, Chunk, int]]:
     """The first `most` chunks, and how many further rows each stands for.
 
     Reads only as many chunks as needed: rows after the last shown one are not counted.
@@ -379,7 +383,7 @@ def _collapsed(store: Stores, fused: Sequence[Fused], most: int) -> list[tuple[F
     collapse, more = Collapse(), Counter[int]()
     chosen: list[tuple[Fused, Chunk]] = []
     for start in range(0, len(fused), most):
-        batch = fused[start : start + most]
+        batch = [fused[place] for place in range(start, min(start + most, len(fused)))]
         chunks = store.chunks.get_rows([scored.row for scored in batch])
         for scored in batch:
             chunk = chunks.get(scored.row)

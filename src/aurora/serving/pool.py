@@ -33,7 +33,7 @@ _notes: ContextVar[list[str] | None] = ContextVar("notes", default=None)
 
 _NAMED = re.compile(r'^\d+\. (\S+?):\d|"path":"([^"]+)"', re.MULTILINE)
 _BYTES_OF_TOKEN, _MOST_OF_FILE = 4, 25_000  # where agents cut a file that they read
-_COUNTED = 4_000  # characters
+_COUNTED = 2_000  # characters
 _NOT_SOURCES = {".git", ".aurora"}
 
 

@@ -21,11 +21,12 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from aurora.errors import IndexFileError
-from aurora.signals.base import Entry, Question, RankedScores, import_dense_scores
+from aurora.signals.base import Entry, Question, import_dense_scores
 from aurora.signals.bm25_formula import (
     BM25Parameters,
     BM25Scores,
     Match,
+    TermScores,
     discount,
     rarity,
     saturate,
@@ -289,7 +290,7 @@ class BM25Scorer:
             average = counts.tokens / (counts.chunks or 1) if counts else self._average
             scores = self._sum(matches, ceiling, average, numpy)
         self._was_asked = True
-        return BM25Scores(scores, matches, self._segments, query_words(query))
+        return BM25Scores(scores, matches, query_words(query))
 
     def _is_broad(self, bounds: Iterable[Iterable[tuple[int, int]]]) -> bool:
         """Whether numpy is quicker, though it has to be imported for the first question."""
@@ -320,7 +321,7 @@ class BM25Scorer:
 
     def _sum(
         self, matches: list[Match], ceiling: float, average: float, numpy: ModuleType | None
-    ) -> RankedScores:
+    ) -> TermScores:
         if numpy is None:
             return sum_sparse(
                 matches,
@@ -334,15 +335,15 @@ class BM25Scorer:
             lengths = [segment.lengths for segment in self._segments]
             self._dense = average, places, numpy.all_discounts(lengths, average, self.parameters)
         _, places, discounts = self._dense
-        scores: RankedScores = _maker("bm25_top").TopScores(
+        scores: TermScores = numpy.sum_dense(
             matches, discounts, places, parameters=self.parameters, ceiling=ceiling
         )
         return scores
 
 
-def _maker(name: str = "bm25_index") -> ModuleType:
-    """A module of this package that needs numpy."""
-    return import_module(f"aurora.signals.{name}")
+def _maker() -> ModuleType:
+    """The module that makes an index. It needs numpy."""
+    return import_module("aurora.signals.bm25_index")
 
 
 def _count_tokens(segments: Iterable[Segment]) -> int:

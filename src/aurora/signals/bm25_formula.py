@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
+from itertools import compress
 from typing import Any, Protocol, TypeAlias
 
 from aurora.quick_classes import NamedTuple
@@ -114,21 +115,22 @@ class SegmentRows(Protocol):
         """The place of a row; None for a removed one."""
 
 
+class TermScores(RankedScores, Protocol):
+    """Scores that also know which terms of the question a document contains."""
+
+    def find_terms(self, rows: Set[int]) -> Mapping[int, Sequence[int]]:
+        """For each row in the index, a number for each term: 1 where its document contains it."""
+
+
 class BM25Scores:
     """`KeywordScores` from an index. `words` maps each word of the question to its stem."""
 
     def __init__(
-        self,
-        scores: RankedScores,
-        matches: Sequence[Match],
-        segments: Sequence[SegmentRows],
-        words: Mapping[str, str],
+        self, scores: TermScores, matches: Sequence[Match], words: Mapping[str, str]
     ) -> None:
-        self._scores, self._matches, self._segments = scores, matches, segments
-        self._words = words
-        # By row, because several stages ask about the same rows.
-        self._places: dict[int, tuple[int, int] | None] = {}
-        self._by_row: dict[int, list[Match]] = {}
+        self._scores, self._matches, self._words = scores, matches, words
+        self._scored: Collection[int] = ()  # rows whose terms are looked up together
+        self._terms: dict[int, Sequence[int]] = {}
 
     @property
     def ceiling(self) -> float:
@@ -138,6 +140,7 @@ class BM25Scores:
         return self._scores.best(pool, among=among)
 
     def hits(self, rows: Collection[int]) -> list[Hit]:
+        self._scored = rows
         return self._scores.hits(rows)
 
     def above(self, scores: Sequence[float]) -> list[int]:
@@ -155,48 +158,54 @@ class BM25Scores:
         return words_found(self._words, {match.term for match in self._found(row)})
 
     def has(self, row: int, term: str) -> bool:
-        matches = [match for match in self._matches if match.term == term]
-        return self._contain(row, matches) != []
+        return any(match.term == term for match in self._found(row))
 
     def coverage(self, row: int) -> float:
         return self._share(self._found(row))
 
-    def _share(self, matches: Sequence[Match]) -> float:
-        present = sum(match.factor * match.most for match in matches)
+    def _share(self, matches: Iterable[Match]) -> float:
+        present = sum([match.factor * match.most for match in matches])
         return present / self.ceiling if present > 0.0 else 0.0
 
-    def _found(self, row: int) -> list[Match]:
+    def _found(self, row: int) -> Iterable[Match]:
         """The terms that a document contains."""
-        if row not in self._by_row:
-            self._by_row[row] = self._contain(row, self._matches)
-        return self._by_row[row]
-
-    def _contain(self, row: int, matches: Sequence[Match]) -> list[Match]:
-        """Those of the terms that a document contains."""
-        if row not in self._places:
-            self._places[row] = self._place(row)
-        if (found := self._places[row]) is None:
-            return []
-        number, place = found
-        return [match for match in matches if _contains(match.postings[number][0], place)]
-
-    def _place(self, row: int) -> tuple[int, int] | None:
-        """The segment that has a document, and its place there."""
-        for number, segment in enumerate(self._segments):
-            place = segment.place(row)
-            if place is not None:
-                return number, place
-        return None
-
-
-def _contains(documents: Array, place: int) -> bool:
-    return find_place(place, documents) is not None
+        if row not in self._terms:
+            rows = {row, *self._scored}
+            self._terms.update(dict.fromkeys(rows, ()))
+            self._terms.update(self._scores.find_terms(rows))
+        return compress(self._matches, self._terms[row])
 
 
 def find_place(number: int, ascending: Array) -> int | None:
     """The position of a number in an ascending array."""
     place = bisect_left(ascending, number)
     return place if place < len(ascending) and ascending[place] == number else None
+
+
+class SparseTermScores(SparseScores):
+    """`TermScores` in a dict."""
+
+    def __init__(
+        self,
+        scores: Mapping[int, float],
+        matches: Sequence[Match],
+        segments: Sequence[SegmentRows],
+        *,
+        ceiling: float,
+        counted: int,
+    ) -> None:
+        super().__init__(scores, ceiling=ceiling, counted=counted)
+        self._matches, self._segments = matches, segments
+
+    def find_terms(self, rows: Set[int]) -> dict[int, list[int]]:
+        found: dict[int, list[int]] = {}
+        for number, segment in enumerate(self._segments):
+            documents = [match.postings[number][0] for match in self._matches]
+            for row in rows - found.keys():
+                place = segment.place(row)
+                if place is not None:
+                    found[row] = [find_place(place, each) is not None for each in documents]
+        return found
 
 
 def sum_sparse(
@@ -206,7 +215,8 @@ def sum_sparse(
     average: float,
     parameters: BM25Parameters,
     ceiling: float,
-) -> SparseScores:
+    counted: int = COUNTED,
+) -> SparseTermScores:
     """Add the weights of all postings in plain Python: the first search may not need numpy."""
     by_row: dict[int, float] = {}
     discounts: dict[int, float] = {}  # by length
@@ -223,4 +233,4 @@ def sum_sparse(
                 scores[place] = scores.get(place, 0.0) + factor * weight
         # Rows of an index just built are numpy integers, which databases reject.
         by_row.update((int(rows[place]), score) for place, score in scores.items())
-    return SparseScores(by_row, ceiling=ceiling, counted=COUNTED)
+    return SparseTermScores(by_row, matches, segments, ceiling=ceiling, counted=counted)

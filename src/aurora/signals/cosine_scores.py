@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
 
+from aurora.concurrency import BackgroundTask
 from aurora.signals.dense_scores import nth_best, segment_rows
 from aurora.signals.semantic import DIGITS, FAINTEST
 from aurora.signals.vector_codes import CodedVectors, Floats, Near, Places, multiply, unit
@@ -70,13 +71,16 @@ class Matrix:
         return CosineScores(self, question, size)
 
     def nearest(self, question: Floats, count: int, among: Places | None = None) -> list[Near]:
-        """The nearest of each segment, at least `count` of all: of the ascending places `among`."""
-        nearest = []
-        for part, (start, stop) in zip(self._parts, self._bounds(), strict=True):
-            inside = None if among is None else among[(among >= start) & (among < stop)] - start
-            near = part.nearest(question, count, inside)
-            nearest.append(near._replace(places=near.places + start))
-        return nearest
+        """The nearest of each segment, at least `count` of all: of the ascending places `among`.
+
+        Two threads share the segments, if several are large: numpy lets both run.
+        """
+        parts = list(zip(self._parts, self._bounds(), strict=True))
+        find = partial(_find_nearest, question=question, count=count, among=among)
+        if sum(each.has_codes for each in self._segments) < 2:
+            return find(parts)
+        half = BackgroundTask(partial(find, parts[1::2]))
+        return find(parts[::2]) + half.result()
 
     def sample_cosines(self, question: Floats) -> list[tuple[Floats, int]]:
         """For each segment the cosines of some vectors, and how many each of them stands for."""
@@ -97,6 +101,21 @@ class Matrix:
                 products = multiply(vectors, question)
                 cosines[block] = products / np.where(lengths > 0.0, lengths, 1.0)
         return [round(value, DIGITS) for value in cosines.tolist()]
+
+
+def _find_nearest(
+    parts: Sequence[tuple[CodedVectors | PlainVectors, tuple[int, int]]],
+    *,
+    question: Floats,
+    count: int,
+    among: Places | None,
+) -> list[Near]:
+    nearest = []
+    for part, (start, stop) in parts:
+        inside = None if among is None else among[(among >= start) & (among < stop)] - start
+        near = part.nearest(question, count, inside)
+        nearest.append(near._replace(places=near.places + start))
+    return nearest
 
 
 class CosineScores:

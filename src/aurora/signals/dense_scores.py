@@ -5,14 +5,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from itertools import pairwise, starmap
+from collections.abc import Collection, Iterator, Sequence, Set
+from itertools import pairwise
 from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from aurora.signals.bm25_formula import BM25Parameters, Match, discount, saturate
+from aurora.signals.bm25_formula import COUNTED, BM25Parameters, Match, discount, saturate
 from aurora.signals.index_file import Array
 from aurora.types import Hit
 
@@ -53,62 +53,49 @@ class DenseScores:
         *,
         ceiling: float = 1.0,
         postings: TermPlaces = (),
+        counted: int = COUNTED,
     ) -> None:
-        self.ceiling = ceiling
+        """Chunks behind the best `counted` all have the rank after these."""
+        self.ceiling, self._counted = ceiling, counted
         self._scores, self._places, self._rows = scores, places, places.rows
         self._postings = postings
-        self._known: dict[int, Hit] = {}
+        self._highest: Floats = scores[:0]  # ascending, as many as were asked for
 
     def best(self, pool: int, *, among: Sequence[int] | None = None) -> list[int]:
         if among is None:
-            return self._rank_first(
-                best_places(self._scores, pool, rows=self._rows, postings=self._postings)
-            )
-        allowed = self.places(np.asarray(among, np.int64))
-        best = best_places(self._scores[allowed], pool, rows=self._rows[allowed])
-        rows: list[int] = self._rows[allowed[best]].tolist()
-        return rows
-
-    def _rank_first(self, places: Places) -> list[int]:
-        """The rows of the best places. Their ranks follow from the order, and are remembered."""
+            places = best_places(self._scores, pool, rows=self._rows, postings=self._postings)
+            self._highest = max(self._highest, self._scores[places][::-1], key=len)
+        else:
+            allowed = self.places(np.asarray(among, np.int64))
+            places = allowed[best_places(self._scores[allowed], pool, rows=self._rows[allowed])]
         rows: list[int] = self._rows[places].tolist()
-        values = self._scores[places].tolist()
-        rank, last = 0, None
-        for place, (row, value) in enumerate(zip(rows, values, strict=True), start=1):
-            if value != last:
-                rank, last = place, value
-            self._known[row] = Hit(row, value, rank)
         return rows
 
     def hits(self, rows: Collection[int]) -> list[Hit]:
-        hits = [self._known[row] for row in rows if row in self._known]
-        others = [row for row in rows if row not in self._known] if len(hits) < len(rows) else []
-        return hits + self._look_up(others) if others else hits
-
-    def _look_up(self, rows: Sequence[int]) -> list[Hit]:
-        places = self.places(np.array(rows, np.int64))
+        places = self.places(np.fromiter(rows, np.int64, len(rows)))
         places = places[self._scores[places] != 0.0]
-        if not len(places):
-            return []
-        values = self._scores[places]
-        columns = (self._rows[places], values, 1 + self._above(values))
-        return list(starmap(Hit, zip(*(column.tolist() for column in columns), strict=True)))
+        scores = self._scores[places].tolist()
+        ranked = zip(self._rows[places].tolist(), scores, self.above(scores), strict=True)
+        return [Hit(row, score, 1 + above) for row, score, above in ranked]
 
     def above(self, scores: Sequence[float]) -> list[int]:
-        """For each number, how many chunks have a higher score."""
-        values = np.array(scores, np.float64)
-        counts: list[int] = self._above(values).tolist() if len(values) else []
-        return counts
-
-    def _above(self, values: Floats) -> Places:
-        above = self._scores[self._scores > values.min()]
-        above = np.sort(above[above != 0.0])
-        counts: Places = len(above) - np.searchsorted(above, values, side="right")
+        """For each number, how many chunks have a higher score, at most `counted`."""
+        if scores and not (len(self._highest) and min(scores) >= self._highest[0]):
+            self.best(self._counted)
+        highest = self._highest[-self._counted :]
+        counts: list[int] = (len(highest) - highest.searchsorted(scores, side="right")).tolist()
         return counts
 
     def places(self, rows: Places) -> Places:
         """Where rows are in the index; rows that it does not contain are left out."""
         return self._places.find(rows)
+
+    def find_terms(self, rows: Set[int]) -> dict[int, bytes]:
+        """For each row in the index, a byte for each term: 1 where the document contains it."""
+        places = np.sort(self.places(np.fromiter(rows, np.int64, len(rows))))
+        there = self._postings.find(places) if self._postings else np.zeros((len(places), 0), "?")
+        found = zip(self._rows[places].tolist(), there, strict=True)
+        return {row: terms.tobytes() for row, terms in found}
 
 
 def sum_dense(
@@ -118,6 +105,7 @@ def sum_dense(
     *,
     parameters: BM25Parameters,
     ceiling: float,
+    counted: int = COUNTED,
 ) -> DenseScores:
     """As `sum_sparse`, to the last bit: the same additions in the same order.
 
@@ -134,7 +122,8 @@ def sum_dense(
             if factor != 1.0:
                 values *= factor
             np.add.at(part, at, values)
-    return DenseScores(scores, places, ceiling=ceiling, postings=_TermPlaces(matches, starts))
+    by_term = _TermPlaces(matches, starts)
+    return DenseScores(scores, places, ceiling=ceiling, postings=by_term, counted=counted)
 
 
 def leave_out(removed: Array, documents: Array, frequencies: Array) -> tuple[Array, Array]:
@@ -199,6 +188,19 @@ class _TermPlaces:
             yield np.concatenate(
                 [np.asarray(documents).astype(np.int64) + start for (documents, _), start in pairs]
             )
+
+    def find(self, places: Places) -> NDArray[np.bool_]:
+        """For each of the ascending places, which terms its document contains."""
+        there = np.zeros((len(places), len(self)), np.bool_)
+        bounds = pairwise(places.searchsorted(self._starts).tolist())
+        for segment, ((low, high), start) in enumerate(zip(bounds, self._starts, strict=False)):
+            for term, match in enumerate(self._matches if low < high else ()):
+                documents = np.asarray(match.postings[segment][0])
+                if len(documents):
+                    wanted = (places[low:high] - start).astype(documents.dtype)
+                    at = np.minimum(documents.searchsorted(wanted), len(documents) - 1)
+                    there[low:high, term] = documents[at] == wanted
+        return there
 
 
 def best_places(scores: Floats, limit: int, *, rows: Places, postings: TermPlaces = ()) -> Places:

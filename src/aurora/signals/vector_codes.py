@@ -4,7 +4,7 @@ A vector has two codes beside its 16-bit numbers:
 
     signs  one bit for each of 511 directions: on which side of the mean it lies. The fewer bits
            differ from those of the question, the smaller the angle. Of all vectors, the first half
-           of the bits is compared, and of one in twelve the other half.
+           of the bits is compared, and of one in twenty the other half.
     bytes  its numbers in 8 bits, in the scale of its largest: an approximate cosine, to about
            .001, for the one in a hundred whose bits differ least.
 
@@ -35,8 +35,9 @@ _DIRECTIONS = 512
 _WORDS = _DIRECTIONS // 64
 _HALF = _WORDS // 2  # words of signs that are compared of all vectors
 _BLOCK = 1 << 14  # vectors at a time: their bits fit into the cache
+_BYTES_BLOCK = 1 << 9  # vectors at a time: their numbers as float32 fit into the cache
 _NEAR, _SHARE = 4_000, 100  # vectors with approximate cosines: at least one of so many
-_WIDER = 8  # times as many vectors whose other bits are compared
+_WIDER = 5  # times as many vectors whose other bits are compared
 _COUNTED = 1 << 15  # vectors of a sample whose distances are counted
 _CODED = 1 << 12  # vectors at a time: 20 MB
 _SAMPLED = 1 << 10  # vectors of a segment whose cosines tell the ranks of those that are not near
@@ -225,10 +226,10 @@ class CodedVectors:
     def _approximate(self, places: Places, question: Floats) -> Floats:
         self._check(places)
         cosines = np.empty(len(places), np.float32)
-        for start in range(0, len(places), _BLOCK):
-            block = places[start : start + _BLOCK]
+        for start in range(0, len(places), _BYTES_BLOCK):
+            block = places[start : start + _BYTES_BLOCK]
             products = multiply(self._bytes[block].astype(np.float32), question)
-            cosines[start : start + _BLOCK] = products * self._scales[block]
+            cosines[start : start + _BYTES_BLOCK] = products * self._scales[block]
         return cosines
 
     def _check(self, places: Places) -> None:

@@ -34,7 +34,7 @@ _LAYOUT = 4  # raise it when arrays change: older files are then rebuilt
 _CODES = ("bytes", "scales", "signs", "frame")  # all empty without codes
 _ARRAYS = ("rows", "generations", "matrix", *_CODES)
 _MOST = 1 << 18  # vectors of a segment: bounds the memory of a build, and what a change writes
-_SMALL = 20_000  # vectors: segments of so many are merged at once
+_SMALL = 2_000  # vectors: segments of so many are merged at once, 1 MB of them
 _GROWTH = 8  # times as many vectors as all newer segments: a larger one is not merged
 _NO_EMBEDDER = Embedder("", 1, "")  # of a memory without vectors
 

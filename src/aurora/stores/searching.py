@@ -136,10 +136,7 @@ class SearchPart(Part[D], Search):
             f"{having} AND ({self._like('name')} OR {self._like('content')})",
             (*values, pattern, pattern),
         )
-        if not rows:  # the usual case: compiling the pattern takes 20 ms
-            return set()
-        regex = phrase_pattern(words)
-        return {row for row, name, content in rows if regex.search(name) or regex.search(content)}
+        return with_phrase(words, rows)
 
     def find_by_like(self, terms: Sequence[str], limit: int) -> list[tuple[int, float]]:
         """By the number of terms in name or content, then by the number of terms in the name."""
@@ -226,6 +223,14 @@ class SearchPart(Part[D], Search):
         if source in _SOURCE_KINDS:
             return self.rows_with_labels({"kind": _SOURCE_KINDS[source]})
         return self.rows_with_metadata("source", source)
+
+
+def with_phrase(words: Sequence[str], rows: Sequence[Row]) -> set[int]:
+    """The rows of those of these texts that have the phrase."""
+    if not rows:  # the usual case: compiling the pattern takes 20 ms
+        return set()
+    found = phrase_pattern(words).search
+    return {row for row, *texts in rows if any(map(found, texts))}
 
 
 def _definition(columns: Row) -> tuple[Definition, dict[str, Json]]:

@@ -65,6 +65,7 @@ class VectorCache:
             try:
                 require_own(self.folder)
                 with closing(_connect(path)) as connection:
+                    connection.execute("PRAGMA synchronous = NORMAL")
                     connection.execute("BEGIN IMMEDIATE")
                     for column, values in (("key", keys), ("origin", origins)):
                         sql = f"DELETE FROM vectors WHERE {column} = ?"
@@ -188,7 +189,7 @@ def _connect(path: Path) -> sqlite3.Connection:
     try:
         with suppress(sqlite3.OperationalError):  # another process is just doing it
             connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute("PRAGMA synchronous = OFF")  # all of it can be made again
         connection.execute("PRAGMA secure_delete = ON")  # removed data is overwritten
     except BaseException:
         connection.close()

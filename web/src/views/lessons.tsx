@@ -12,6 +12,8 @@ import { minuteOf, Time } from "../parts/time";
 import type { Lesson, LessonHistory, Start } from "../types";
 import "./lessons.css";
 
+const SHOWN = 2000; // characters of a version, until the rest is asked for
+
 const STATES: { [state: string]: { label: string; fits: (lesson: Lesson) => boolean } } = {
   current: { label: "Current", fits: (lesson) => lesson.state === "current" },
   failed: { label: "Did not work", fits: (lesson) => hasRemark(lesson, "did not work") },
@@ -317,6 +319,8 @@ function HistoryDialog({ lesson, onClose }: { lesson: Lesson; onClose: () => voi
 }
 
 function Version({ version }: { version: LessonHistory["versions"][number] }) {
+  const [shown, setShown] = useState(SHOWN);
+  const hidden = version.text.length - shown;
   return (
     <li>
       <p class="about muted">
@@ -325,7 +329,15 @@ function Version({ version }: { version: LessonHistory["versions"][number] }) {
         {version.who && <span>{version.who}</span>}
         {version.score !== null && <Success score={version.score} tries={null} />}
       </p>
-      <p class="plain">{version.text}</p>
+      <p class="plain">
+        {version.text.slice(0, shown)}
+        {hidden > 0 && (
+          <button type="button" class="link" onClick={() => setShown(version.text.length)}>
+            {" "}
+            … {inDigits(hidden)} more characters
+          </button>
+        )}
+      </p>
     </li>
   );
 }

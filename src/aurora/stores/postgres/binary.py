@@ -53,27 +53,6 @@ def reals(values: Sequence[float]) -> bytes:
     return b"".join((_ARRAY(1, 0, _REAL_TYPE, len(values), 1), *numbers))
 
 
-def tsvector(places: Mapping[str, Sequence[int]]) -> bytes:
-    """Words with their positions, each with its weight in the upper two bits."""
-    words = [word.encode() + _POSITIONS[len(own)](len(own), *own) for word, own in places.items()]
-    return b"".join((integer(len(words)), *words))
-
-
-class _Positions(dict[int, Callable[..., bytes]]):
-    def __missing__(self, count: int) -> Callable[..., bytes]:
-        self[count] = pack = Struct(f">xH{count}H").pack  # after the zero byte that ends the word
-        return pack
-
-
-_POSITIONS = _Positions()
-
-
-def sparsevec(numbers: Mapping[int, float], dimensions: int) -> bytes:
-    indices, count = sorted(numbers), len(numbers)
-    values = map(numbers.__getitem__, indices)
-    return Struct(f">3i{count}i{count}f").pack(dimensions, count, 0, *indices, *values)
-
-
 def halfvec(vector: bytes) -> bytes:
     """From a vector as `aurora.packing` writes it."""
     numbers = array("H", vector)

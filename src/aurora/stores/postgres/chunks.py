@@ -13,7 +13,6 @@ from aurora.stores.postgres import binary
 from aurora.stores.postgres.connection import Database
 from aurora.stores.postgres.rows import (
     COLUMNS,
-    DIMENSIONS,
     WRITTEN,
     as_json,
     chunk_from,
@@ -22,7 +21,6 @@ from aurora.stores.postgres.rows import (
     history_from,
     moment,
     reasoning_from,
-    words_of,
 )
 from aurora.stores.shared import PAGE, Row, portions
 from aurora.text import chunk_labels, is_text
@@ -130,12 +128,14 @@ class PostgresChunks(ChunkPart[Database]):
 
     def add_words(self, chunks: Iterable[Chunk]) -> None:
         """Add the words of searchable chunks. A trigger updates the statistics."""
+        from aurora.stores.postgres.word_rows import word_rows  # noqa: PLC0415 - numpy, for writers
+
         for page in portions(chunks, PAGE):
             rows: dict[str, int] = dict(
                 self._database.rows(_NUMBERED, ([chunk.id for chunk in page],))
             )
-            found = (chunk for chunk in page if chunk.id in rows)
-            self._database.copy(_ADDED_WORDS, (_words_row(rows[c.id], c) for c in found))
+            found = ((rows[chunk.id], chunk) for chunk in page if chunk.id in rows)
+            self._database.copy(_ADDED_WORDS, word_rows(found))
 
     def remove_words(self, chunk_ids: Sequence[str]) -> None:
         if chunk_ids:
@@ -291,17 +291,6 @@ class PostgresChunks(ChunkPart[Database]):
         sql = _HISTORIES.format(checkout=self._database.checkout)
         rows = self._database.rows_in(sql, chunk_ids)
         return {row[0]: history_from(row[1:]) for row in rows}
-
-
-def _words_row(row: int, chunk: Chunk) -> bytes:
-    length, weights, places, impacts = words_of(chunk)
-    return binary.row(
-        (
-            binary.bigint(row), binary.text(chunk.namespace), binary.integer(length),
-            binary.reals(weights), binary.tsvector(places),
-            binary.sparsevec(impacts, DIMENSIONS),
-        )
-    )  # fmt: skip
 
 
 def _words_key(chunk: Chunk) -> tuple[object, ...]:

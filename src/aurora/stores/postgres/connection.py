@@ -324,6 +324,7 @@ _HOLDER = """
 class _ThreadState(ThreadState):
     connection: Connection | None = None  # of a transaction
     patience_ms = BUSY_SECONDS * 1000  # with another writer
+    facts: Mapping[str, str] | None = None  # of a reading
 
     @contextmanager
     def using(self, connection: Connection) -> Iterator[None]:
@@ -381,6 +382,19 @@ class Database(shared.Database):
             yield from self.rows(sql.replace("IN ?", "= ANY(?)"), (page,))
 
     @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Reads of this thread inside share the facts, which are read now."""
+        local = self._local
+        if local.facts is not None or local.connection is not None:
+            yield
+            return
+        local.facts = dict(self.rows("SELECT name, value FROM facts"))
+        try:
+            yield
+        finally:
+            local.facts = None
+
+    @contextmanager
     def snapshot(self) -> Iterator[Database]:
         """A second database whose reads in this thread are all of one moment."""
         still = Database(self.address)
@@ -405,6 +419,7 @@ class Database(shared.Database):
             with self.connections.translated():
                 yield
             return
+        self._local.facts = None  # those of a reading may change
         with self.connections.translated(), self.connections.writing() as connection:
             with connection.transaction():
                 # Not retried on a lost connection: only the caller knows what to repeat.
@@ -467,6 +482,9 @@ class Database(shared.Database):
         return self.facts([name]).get(name)
 
     def facts(self, names: Sequence[str]) -> dict[str, str]:
+        known = self._local.facts
+        if known is not None:
+            return {name: known[name] for name in names if name in known}
         return dict(self.rows("SELECT name, value FROM facts WHERE name = ANY(%s)", (list(names),)))
 
     def set_fact(self, name: str, value: str) -> None:

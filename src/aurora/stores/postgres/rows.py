@@ -1,4 +1,4 @@
-"""Converts rows of the PostgreSQL tables to values and back, and chunks to their words.
+"""Converts rows of the PostgreSQL tables to values and back, and quotes words of a query.
 
 PostgreSQL has no NUL in texts. It is written as `MARK` and `0`, where `MARK` is not a character of
 any script, and a `MARK` in a text as `MARK` and `1`.
@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections import defaultdict
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from itertools import accumulate, chain, compress, islice, repeat
-from typing import Any, NamedTuple
-from unicodedata import is_normalized
+from typing import Any
 from zlib import crc32
 
 import psycopg
@@ -22,23 +19,10 @@ from psycopg.types.json import Json as Json_
 from psycopg.types.string import StrDumper
 
 from aurora.errors import StoreFormatError
-from aurora.lazy_patterns import lazy_pattern
 from aurora.stores.base import FileState, Reasoning
 from aurora.stores.matching import READ_AT, chunk_of
 from aurora.stores.shared import Row
-from aurora.text import (
-    MAX_TOKEN,
-    SHORTEST,
-    SUMMARY_TIMES,
-    chunk_labels,
-    chunk_summary,
-    document_terms,
-    fold_name,
-    has_cjk,
-    indexed_name,
-    name_times,
-    tokenize,
-)
+from aurora.text import fold_name, has_cjk
 from aurora.types import Chunk, ChunkHistory, Json, Tracking
 
 MARK = "\ufdd0"
@@ -175,112 +159,17 @@ def _if_any(at: datetime | None) -> datetime | None:
     return None if at is None else moment(at)
 
 
-_LAST_PLACE = 16_383  # last position in a tsvector; all later words have this one
-_MOST_PLACES = 255  # positions of one word in a tsvector
-_MOST_BYTES = 1_000_000  # of all words; the server's limit is 1,048,575
-_A, _B, _C, _D = (weight << 14 for weight in (3, 2, 1, 0))  # the upper two bits of a position
-_QUOTED = str.maketrans({"'": "''", "\\": "\\\\"})
-
-
 # The saturation of `signals/bm25_formula.py` with its usual parameters, for a text of usual length.
 USUAL_K1, USUAL_B, USUAL_LENGTH = 1.5, 0.75, 250
 DIMENSIONS = 1_000_000_000  # of a vector of impacts
-# A word of chunks with text that is in no other word: a search for parts of words reads them all.
+# A word of chunks whose texts the words do not cover: a search for parts of words reads them all.
 UNLISTED = "?"
-_LONG = lazy_pattern(rf"\w{{{MAX_TOKEN + 1}}}")
-# Accents of their own, and letters whose lower case is another number of letters.
-_UNUSUAL = lazy_pattern("[\u0300-\u036f\u0130\u0131]")
-_MOST_IMPACTS = 16_000  # of one chunk
-
-
-class Words(NamedTuple):
-    """The row of a chunk in the table `words`."""
-
-    length: int  # number of terms; those of the name count several times
-    weights: list[float]  # of D, C, B and A, at most 1
-    places: Mapping[str, Sequence[int]]  # by word: its positions with their weights
-    impacts: Mapping[int, float]  # by the dimension of a word: what it adds to a usual score
-
-
-def words_of(chunk: Chunk) -> Words:
-    """The words of a chunk as a tsvector of Aurora's own tokens, which the server does not parse.
-
-    Name, labels, content and summary have weights A to D. `ts_rank_cd` of one word is the sum of
-    the weights of its positions. It tells how often the word occurs: positions in the name count as
-    often as `name_times` says.
-    """
-    times = name_times(chunk)
-    name = document_terms(indexed_name(chunk)) if times else []
-    labels, content = document_terms(chunk_labels(chunk)), document_terms(chunk.content)
-    summary = document_terms(chunk_summary(chunk))
-    places: defaultdict[str, list[int]] = defaultdict(list)
-    at = 1
-    for weight, tokens in ((_A, name), (_B, labels), (_C, content), (_D, summary)):
-        last = weight + _LAST_PLACE
-        positions = chain(range(min(weight + at, last), last), repeat(last))
-        for token, position in zip(tokens, positions, strict=False):
-            places[token].append(position)
-        at += len(tokens) + 1  # no phrase spans two fields
-    length = len(name) * times + len(labels) + len(content) + len(summary) * SUMMARY_TIMES
-    length = max(length, SHORTEST)
-    share = 1.0 / max(times, SUMMARY_TIMES)
-    weights = [SUMMARY_TIMES * share, share, share, times * share]
-    fitting = _fitting(places, at)
-    impacts = _impacts(fitting, length, (SUMMARY_TIMES, 1, 1, times))
-    if len(fitting) < len(places) or not _lists_all(chunk, fitting, has_name=times > 0):
-        fitting[UNLISTED] = []
-    return Words(length, weights, fitting, impacts)
-
-
-def _lists_all(chunk: Chunk, places: Container[str], *, has_name: bool) -> bool:
-    """Whether each word of name and content is one of the chunk's words, or part of one."""
-    text = f"{chunk.name}\n{chunk.content}"
-    if not text.isascii() and (not is_normalized("NFKC", text) or _UNUSUAL.search(text)):
-        return False
-    if max(map(len, text.split()), default=0) > MAX_TOKEN and _LONG.search(text):
-        return False
-    is_indexed = has_name and indexed_name(chunk) == chunk.name
-    return is_indexed or all(token in places for token in tokenize(chunk.name))
-
-
-def _impacts(
-    places: Mapping[str, Sequence[int]], length: int, times: Sequence[int]
-) -> Mapping[int, float]:
-    """The share of its weight that each word adds to a score. `times`: what positions count."""
-    discount = USUAL_K1 * (1 - USUAL_B + USUAL_B * length / USUAL_LENGTH)
-    impacts: dict[int, float] = {}
-    for word, own in places.items():
-        count = times[own[0] >> 14] if len(own) == 1 else sum([times[at >> 14] for at in own])
-        dimension = dimension_of(word)
-        impacts[dimension] = impacts.get(dimension, 0.0) + count / (count + discount)
-    if len(impacts) > _MOST_IMPACTS:  # data: a single word adds nearly nothing
-        impacts = dict(islice(impacts.items(), _MOST_IMPACTS))
-    return impacts
+_QUOTED = str.maketrans({"'": "''", "\\": "\\\\"})
 
 
 def dimension_of(word: str) -> int:
     """Two words may share one: a chunk with either is then a candidate for both."""
     return crc32(word.encode()) % DIMENSIONS
-
-
-def _fitting(places: dict[str, list[int]], count: int) -> dict[str, list[int]]:
-    """As much as a tsvector holds. A text with more is data, and its start is enough."""
-    if count > _LAST_PLACE:  # a position may be there twice
-        places = {word: _once(own) for word, own in places.items()}
-    if count > _MOST_PLACES and max(map(len, places.values())) > _MOST_PLACES:
-        places = {word: own[:_MOST_PLACES] for word, own in places.items()}
-    if 4 * sum(map(len, places)) + 2 * (count + len(places)) < _MOST_BYTES:
-        return places
-    sizes = (4 * len(word) + 2 * len(own) + 2 for word, own in places.items())
-    fits = (size < _MOST_BYTES for size in accumulate(sizes))
-    return dict(compress(places.items(), fits))
-
-
-def _once(positions: Sequence[int]) -> list[int]:
-    """Each position once, with its highest weight, which comes first."""
-    return list({position & _LAST_PLACE: position for position in reversed(positions)}.values())[
-        ::-1
-    ]
 
 
 def quote(token: str) -> str:

@@ -31,7 +31,7 @@ from aurora.stores.postgres.rows import (
     read_metadata,
 )
 from aurora.stores.postgres.schema import SYMBOL_START
-from aurora.stores.searching import SearchPart
+from aurora.stores.searching import SearchPart, with_phrase
 from aurora.stores.shared import Parameters
 from aurora.text import has_cjk, is_text, tokenize
 from aurora.types import Kind, Place
@@ -54,6 +54,16 @@ _SHORTEST_PART = 3  # characters, as in a trigram
 _HAVING = """AND chunks."row" = ANY(ARRAY(
     SELECT words."row" FROM unnest(?::text[]) AS listed (word), words
     WHERE tsv @@ word::tsquery))"""
+# In a text of ASCII, the server compares a phrase of ASCII as `phrase_pattern` does. It returns
+# other texts, as far as LIKE selects them.
+_BETWEEN = "[^a-zA-Z0-9]"
+_IS_PLAIN = "octet_length(name) + octet_length(content) = length(name) + length(content)"
+_WITH_PHRASE = f"""
+    SELECT "row", CASE WHEN NOT is_plain THEN name END, CASE WHEN NOT is_plain THEN content END
+    FROM (SELECT "row", name, content, {_IS_PLAIN} AS is_plain FROM chunks
+          WHERE is_found {{having}} OFFSET 0) AS read
+    WHERE CASE WHEN is_plain THEN name ~* ? OR content ~* ?
+               ELSE name ILIKE ? ESCAPE '!' OR content ILIKE ? ESCAPE '!' END"""
 # Criteria
 _LABELS = {
     "kind": "kind",
@@ -107,6 +117,18 @@ class PostgresSearch(SearchPart[Database]):
         if not words:
             return None
         return self.rows_by_text(words, self.cjk_only if any(map(has_cjk, words)) else "")
+
+    def rows_by_text(self, words: Sequence[str], condition: str = "") -> set[int]:
+        if not all(map(str.isascii, words)):
+            return super().rows_by_text(words, condition)
+        having, values = self.having_words(words)
+        exact = f"(^|{_BETWEEN}){f'{_BETWEEN}+'.join(words)}({_BETWEEN}|$)"
+        rows = self._database.rows(
+            _WITH_PHRASE.format(having=having),
+            (*values, exact, exact, like(*words), like(*words)),
+        )
+        unread = [row for row in rows if row[1] is not None]
+        return {row for row, name, _ in rows if name is None} | with_phrase(words, unread)
 
     def having_words(self, words: Sequence[str]) -> tuple[str, Parameters]:
         known = (self._listed(word, whole=True) for word in words)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from typing import Self
 
 from aurora.stores.base import Work
@@ -91,7 +91,7 @@ class PostgresStore:
         return self.database.transaction()
 
     def reading(self) -> AbstractContextManager[None]:
-        return nullcontext()  # the server checks its pages
+        return self.database.reading()
 
     def impatient(self) -> AbstractContextManager[None]:
         return self.database.impatient()

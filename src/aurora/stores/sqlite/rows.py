@@ -164,6 +164,11 @@ def count_levels(structure: bytes) -> int:
 
 
 def batches(values: Iterable[T]) -> Iterator[tuple[list[T], str]]:
-    """Values in batches, each with its `?, ?, …`."""
+    """Values in batches, each with its `?, ?, …`, for `IN`.
+
+    The last value is repeated, so that there are few different statements: SQLite needs as long to
+    prepare one as to read some rows.
+    """
     for batch in portions(values, _BATCH):
-        yield batch, ", ".join("?" * len(batch))
+        size = min(1 << (len(batch) - 1).bit_length(), _BATCH)
+        yield batch + batch[-1:] * (size - len(batch)), ", ".join("?" * size)

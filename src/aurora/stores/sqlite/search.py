@@ -29,7 +29,7 @@ from aurora.stores.sqlite.integrity import damaged
 from aurora.stores.sqlite.rows import access_from, batches, commits_from
 from aurora.stores.sqlite.schema import FACTS, HIDDEN_ROWS, SEARCHABLE
 from aurora.text import has_cjk, is_text
-from aurora.types import Kind, Place
+from aurora.types import Json, Kind, Place
 
 # Text search
 _NAME_WEIGHT = 5.0  # a word in a name tells more about a chunk than a word in its text
@@ -71,12 +71,9 @@ _DATED = f"""
         AND json_extract(metadata, '$.source') IS NOT 'conversation'"""
 _DATE = f"*{'[0-9]' * 4}-{'[0-9]' * 2}-{'[0-9]' * 2}*"
 _PLACES = """
-    SELECT rowid, id, kind, path, namespace, json_extract(valid, '$.source'),
-        CAST(json_extract(valid, '$.session') AS TEXT), CAST(json_extract(valid, '$.seq') AS TEXT),
-        json_extract(valid, '$.project'), qualified_name
-    FROM (SELECT *, iif(json_valid(metadata), metadata, '{}') AS valid FROM chunks
-          WHERE rowid IN ?)"""
-_NEEDED = 5  # columns of a place that are never empty unless damaged
+    SELECT rowid, id, kind, path, namespace, metadata, qualified_name
+    FROM chunks WHERE rowid IN ?"""
+_NO_FACTS = (None, None, None, None)
 
 
 class SQLiteSearch(SearchPart[Database]):
@@ -223,14 +220,27 @@ class SQLiteSearch(SearchPart[Database]):
 
     def get_places(self, rows: Sequence[int]) -> Mapping[int, Place]:
         places = {}
-        for columns in self._database.rows_in(_PLACES, rows):
-            if None in columns[:_NEEDED]:
+        for *columns, metadata, qualified_name in self._database.rows_in(_PLACES, rows):
+            if None in columns:
                 raise damaged(f"The chunk of row {columns[0]}")
-            places[columns[0]] = place_of(columns)
+            places[columns[0]] = place_of((*columns, *_talk_facts(metadata), qualified_name))
         return places
 
     def dated_paths(self) -> Mapping[int, str]:
         return dict(self._database.rows(_DATED, (str(Kind.KNOWLEDGE), _DATE)))
+
+
+def _talk_facts(metadata: object) -> tuple[Json, str | None, str | None, Json]:
+    """The source, session, number and project of a chunk. Code has none of them, and its JSON is
+    not read."""
+    if not isinstance(metadata, str) or not ('"source"' in metadata or '"session"' in metadata):
+        return _NO_FACTS
+    try:
+        facts = json.loads(metadata)
+        source, session, seq, project = map(facts.get, ("source", "session", "seq", "project"))
+    except (ValueError, AttributeError):  # reading the chunk reports damage
+        return _NO_FACTS
+    return source, *(each if each is None else str(each) for each in (session, seq)), project
 
 
 def _spelt(text: str) -> str:
