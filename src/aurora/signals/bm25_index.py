@@ -31,10 +31,10 @@ _MOST_COUNT = (1 << _COUNT_BITS) - 1
 _DOCUMENT_MASK = (1 << _DOCUMENT_BITS) - 1
 MOST_DOCUMENTS = 1 << _DOCUMENT_BITS  # of a segment
 _MOST_POSTINGS = 1 << 25  # of a segment: bounds the memory of a build, about 20 bytes a posting
-_BLOCK_WORDS = 1 << 18  # counted at a time: about 30 MB while sorting
+_BLOCK_WORDS = 1 << 17  # counted at a time: about 15 MB while sorting
 _NUMBER_BYTES = array("i").itemsize
 _MOST_WORDS = 1 << 18  # in the cache before it is cleared: about 40 MB
-_BLOCK_POSTINGS = 1 << 22  # unpacked at a time
+_BLOCK_POSTINGS = 1 << 19  # unpacked at a time
 
 _Numbers: TypeAlias = NDArray[Any]  # integers of any width: an index holds several
 _PER_DOCUMENT = ("lengths", "rows", "generations")
@@ -268,6 +268,7 @@ class _Builder:
         number_of = np.fromiter((self._vocabulary[t.decode()] for t in terms), np.int64, len(terms))
         place_of = np.empty(len(terms), np.int64)
         place_of[number_of] = np.arange(len(terms))
+        self._terms.clear()
         self._vocabulary.clear()
         for block in self._blocks:
             block[:] = place_of[block >> _TERM_SHIFT] << _TERM_SHIFT | block & _NO_TERM

@@ -13,8 +13,6 @@ that a small index is one file. All files are index files with checksums.
 from __future__ import annotations
 
 import os
-import secrets
-import shutil
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -122,7 +120,7 @@ def _read_removed(manifest: IndexFile, files: Sequence[IndexFile]) -> list[Array
 def write_draft(path: Path, *, kind: str, arrays: Mapping[str, Array]) -> IndexFile:
     """Write a segment of the index at `path`, and open it. The index does not name it yet."""
     make_folder(path.parent)
-    token = str(secrets.randbits(63))
+    token = str(int.from_bytes(os.urandom(8)) >> 1)
     draft = path.with_name(f"{path.name}.{token}.{os.getpid()}.tmp")
     try:
         with open_file(draft, "xb") as file:
@@ -258,7 +256,9 @@ def _rename(draft: Path, name: Path) -> None:
     try:
         draft.replace(name)
     except PermissionError:  # it is open, on Windows
-        shutil.copyfile(draft, name)
+        from shutil import copyfile  # noqa: PLC0415 - a start should not wait for it
+
+        copyfile(draft, name)
 
 
 def pick_merges(

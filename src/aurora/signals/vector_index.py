@@ -128,15 +128,19 @@ class Vectors:
 
 def join_vectors(parts: Parts, embedder: Embedder) -> Vectors:
     """Vectors in memory."""
-    return Vectors([make_segment(parts, embedder.dimension)] if parts else [], {}, embedder)
+    return Vectors([make_segment({**parts}, embedder.dimension)] if parts else [], {}, embedder)
 
 
 def make_segment(parts: Parts, dimension: int) -> Segment:
-    rows = sorted(parts)
+    """A segment of these vectors. Empties `parts`: memory use is highest here."""
+    rows, matrix = sorted(parts), bytearray()
+    generations = array("q", (parts[row][0] for row in rows))
+    for row in rows:
+        matrix += parts.pop(row)[1]
     arrays: dict[str, Array] = {
         "rows": array("q", rows),
-        "generations": array("q", (parts[row][0] for row in rows)),
-        "matrix": memoryview(b"".join(parts[row][1] for row in rows)).cast("H"),
+        "generations": generations,
+        "matrix": memoryview(matrix).cast("H"),
     }
     numpy = import_if_numpy("vector_codes")
     codes = numpy and numpy.encode(arrays["matrix"], dimension)

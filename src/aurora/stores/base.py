@@ -623,8 +623,8 @@ class Store(Protocol):
         """All writes inside take effect together or not at all. A nested one joins the outer."""
 
     def reading(self) -> AbstractContextManager[None]:
-        """Reads of this thread inside share what is looked at once: the check for damage of a file,
-        the facts of a server."""
+        """Reads of this thread inside share what is looked at once: the facts, and the check for
+        damage of a file."""
 
     def impatient(self) -> AbstractContextManager[None]:
         """Writes of this thread inside wait for no other writer: `StoreBusyError` at once."""
