@@ -197,8 +197,7 @@ def work(calls: IO[bytes], answers: IO[bytes]) -> None:
 async def _answer_all(
     tools: Iterable[Tool], next_line: Callable[[], bytes], answers: IO[bytes]
 ) -> None:
-    """Nothing else runs in this loop, so that it may wait for a line. All calls run in one thread,
-    which keeps its connections."""
+    """Nothing else runs in this loop, so that it may wait for a line. One thread runs all calls."""
     by_name = {tool.name: tool for tool in tools}
     while line := next_line():
         faulthandler.dump_traceback_later(_LONGEST, exit=True)
