@@ -109,7 +109,10 @@ SEARCHING = {"aurora.retrieval.retriever", "aurora.signals.bm25", "rich"}
         (("config", "get", "search.bm25.k1"), {"aurora.engine", "sqlite3"}),
         (("mem", "stats"), {"aurora.retrieval.retriever"}),
         (("mem", "get", "logout"), SEARCHING),
-        (("mem", "search", "password", "--mode", "keyword"), {"aurora.fusion.staged"}),
+        (
+            ("mem", "search", "password", "--mode", "keyword"),
+            {"aurora.fusion.staged", "hashlib", "shutil"},
+        ),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )

@@ -138,6 +138,19 @@ def test_no_statement_has_more_values_than_any_sqlite_takes() -> None:
     assert {value for batch, _ in some for value in batch} == {*range(1200)}
 
 
+def test_facts_are_read_once_in_a_reading_and_again_after_a_write(store: SQLiteStore) -> None:
+    with store.reading():
+        assert store.chunks.indexed_places() == {}
+        store.chunks.put_indexed_places({"docs": True})
+        assert store.chunks.indexed_places() == {"docs": True}
+        statements: list[str] = []
+        store.database.connection.set_trace_callback(statements.append)
+        assert store.chunks.indexed_places() == {"docs": True}
+        assert store.vectors.embedder() is None
+        store.database.connection.set_trace_callback(None)
+    assert statements == []
+
+
 def test_the_file_is_in_wal_mode_with_our_mark(store: SQLiteStore) -> None:
     assert sql(store.path, "PRAGMA journal_mode") == [("wal",)]
     assert sql(store.path, "PRAGMA user_version") == [(len(MIGRATIONS),)]

@@ -98,9 +98,8 @@ class Refresher:
         opened = self._opened
         if not opened.may_refresh:
             return {}
-        places, file = self._places(), Looks(opened.index_folder)
-        begun = time.monotonic()
-        if not places or file.are_resting or begun < self._rests_until:
+        begun, file = time.monotonic(), Looks(opened.index_folder)
+        if begun < self._rests_until or file.are_resting or not (places := self._places()):
             return {}
         looks = file.read(opened.store.identity)
         changed = {place: git for place, git in places.items() if not _is_known(place, looks)}

@@ -13,12 +13,11 @@ that a small index is one file. All files are index files with checksums.
 from __future__ import annotations
 
 import os
-import secrets
-import shutil
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from weakref import WeakValueDictionary
 
 from aurora.errors import IndexFileError
 from aurora.files import make_folder, open_file
@@ -39,6 +38,8 @@ _MOST_INSIDE = 1 << 22  # bytes of such a segment
 _TRIES = 20  # other processes may replace the manifest while its segments are opened
 _MOST_REMOVED = 4  # a segment that has lost one item of so many is written again
 _NONE = array("i")
+# Segments in use, by file, inode and time: a newer manifest mostly names the same ones.
+_OPEN: WeakValueDictionary[tuple[Path, int, int], IndexFile] = WeakValueDictionary()
 
 
 class Segment(NamedTuple):
@@ -93,9 +94,13 @@ def _segment_path(path: Path, token: str) -> Path:
 
 
 def _open_segment(path: Path, token: str, kind: str) -> IndexFile:
-    file = IndexFile(_segment_path(path, token), kind=f"{kind} segment")
+    name = _segment_path(path, token)
+    status = name.stat()
+    key = (name, status.st_ino, status.st_mtime_ns)
+    file = _OPEN.get(key) or IndexFile(name, kind=f"{kind} segment")
     if file.facts.get("token") != token:
         raise IndexFileError(f"{file.path} is another segment")
+    _OPEN[key] = file
     return file
 
 
@@ -115,7 +120,7 @@ def _read_removed(manifest: IndexFile, files: Sequence[IndexFile]) -> list[Array
 def write_draft(path: Path, *, kind: str, arrays: Mapping[str, Array]) -> IndexFile:
     """Write a segment of the index at `path`, and open it. The index does not name it yet."""
     make_folder(path.parent)
-    token = str(secrets.randbits(63))
+    token = str(int.from_bytes(os.urandom(8)) >> 1)
     draft = path.with_name(f"{path.name}.{token}.{os.getpid()}.tmp")
     try:
         with open_file(draft, "xb") as file:
@@ -251,7 +256,9 @@ def _rename(draft: Path, name: Path) -> None:
     try:
         draft.replace(name)
     except PermissionError:  # it is open, on Windows
-        shutil.copyfile(draft, name)
+        from shutil import copyfile  # noqa: PLC0415 - a start should not wait for it
+
+        copyfile(draft, name)
 
 
 def pick_merges(

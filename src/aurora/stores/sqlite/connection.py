@@ -7,7 +7,7 @@ The meaning of the tables is left to the parts of the store.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -38,6 +38,7 @@ _GENERATION = """
 class _ThreadState(ThreadState):
     connection: Connection | None = None
     is_checked = False  # inside `Database.reading`
+    known_facts: Mapping[str, str] | None = None  # read inside it
 
     def open(self, path: Path, *, read_only: bool) -> Connection:
         self.connection = connect(path, read_only=read_only)
@@ -156,7 +157,7 @@ class Database(shared.Database):
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Check the file now, and not before each read of this thread inside."""
+        """Reads of this thread inside share the facts and the check of the file, made now."""
         local = self._local
         if local.is_checked:
             yield
@@ -166,7 +167,7 @@ class Database(shared.Database):
         try:
             yield
         finally:
-            local.is_checked = False
+            local.is_checked, local.known_facts = False, None
 
     def is_damaged(self) -> bool:
         if self._local.is_checked:
@@ -226,6 +227,7 @@ class Database(shared.Database):
         with translated(self.path), transaction(connection, committing):
             self.require_known()
             self._local.begin()
+            self._local.known_facts = None
             yield
             if self._local.drawn is not None:
                 self.set_fact("generation", str(self._local.drawn))
@@ -269,7 +271,11 @@ class Database(shared.Database):
 
     def facts(self, names: Sequence[str]) -> dict[str, str]:
         """Reads all facts, so that a damaged name is an error and not a missing fact."""
-        facts = dict(map(fact_from, self.rows("SELECT * FROM facts")))
+        facts = self._local.known_facts
+        if facts is None:
+            facts = dict(map(fact_from, self.rows("SELECT * FROM facts")))
+            if self._local.is_checked and not self.connection.in_transaction:
+                self._local.known_facts = facts
         return {name: facts[name] for name in names if name in facts}
 
     def set_fact(self, name: str, value: str) -> None:
