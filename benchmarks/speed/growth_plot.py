@@ -16,8 +16,13 @@ PANELS = (
 )
 # The palette of Okabe and Ito, which colour-blind people can tell apart.
 _COLOURS = ("#0072B2", "#56B4E9", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#000000")
+_LABELS = {
+    "words and meaning": "Aurora, words and meaning",
+    "words": "Aurora, words",
+    "PostgreSQL": "Aurora on a server, client",
+}
 _WIDTH, _HEIGHT, _ACROSS = 320, 250, 3  # of a panel, and panels side by side
-_LEFT, _RIGHT, _TOP, _BOTTOM = 50, 14, 30, 30
+_LEFT, _RIGHT, _TOP, _BOTTOM = 50, 28, 30, 30
 Line = Sequence[tuple[int, float]]
 
 
@@ -43,7 +48,7 @@ def draw(result: Mapping[str, Any]) -> str:
         x, y = _LEFT + number % 4 * 220, rows * _HEIGHT + 16 + number // 4 * 20
         colour = _COLOURS[number] if number < len(names) else "#999"
         parts.append(f'<path d="M{x} {y - 4}h18" {stroke(colour, number == len(names))}/>')
-        parts.append(text(x + 24, y, name))
+        parts.append(text(x + 24, y, _LABELS.get(name, name)))
     return "\n".join([*parts, "</svg>", ""])
 
 

@@ -56,7 +56,7 @@ RUNS: dict[str, Sequence[str]] = {
     "speed/branches.py": ("--files=3",),
     "speed/embedding.py": ("--provider=aurora:shallow", "--rounds=1", "--seconds=0.1"),
     "speed/freshness.py": ("--repo={repo}", "--rounds=1"),
-    "speed/growth.py": ("--engines=words and meaning", "--sizes=900", f"--texts={ROOT}/docs"),
+    "speed/growth.py": ("--engines=words and meaning", "--sizes=2500", f"--texts={ROOT}/src"),
     "speed/history.py": ("--repo={repo}", "--sample=3"),
     "speed/hooks.py": ("--rounds=2",),
     "speed/indexing.py": ("--repo={repo}", "--sample=2"),
