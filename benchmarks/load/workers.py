@@ -1,6 +1,6 @@
 """Many agents at one server, with worker processes for searches and without, in turns.
 
-    python benchmarks/load/workers.py [--clients 20] [--calls 600] [--rounds 3] [--chunks 5000]
+    python benchmarks/load/workers.py [--clients 20] [--calls 300] [--rounds 3] [--chunks 5000]
         [--before FOLDER]
 
 Real `aur mcp --http` serve memories of Python's own library, with `mcp.workers` 0, 1 and 2; with
@@ -40,7 +40,7 @@ from load.lean import LeanClient
 from load.servers import MIB, Server, aurora_serving, environment, make_memory
 from load.tongues import Aurora
 
-WHOLE = {"clients": 20, "calls": 600, "rounds": 3, "chunks": 5000}
+WHOLE = {"clients": 20, "calls": 300, "rounds": 3, "chunks": 5000}
 Round = Mapping[str, float]
 
 

@@ -3,9 +3,12 @@
     python benchmarks/speed/indexing.py --repo PATH [--rounds 1] [--sample 40] [--goals]
 
 Everything happens in a clone and with a home of its own, in a temporary folder; the `aur` is the
-one beside this Python. Phases, one after the other: nothing indexed yet; nothing changed; one file
-changed on disk; that change committed; the folder `indexes/` deleted. Files and chunks a second
-are those of the whole repository in every phase. With rounds, each phase's quickest one counts.
+one beside this Python. Phases, one after the other: nothing indexed yet, until everything can be
+found by words and quick vectors (`aur mem index --quick`); the better vectors (`aur mem improve`,
+which `aur mem index --no-wait` starts in the background); nothing changed; one file changed on
+disk; that change committed; the folder `indexes/` deleted. All vectors are there after the first
+two together. Files and chunks a second are those of the whole repository in every phase. With
+rounds, each with a new home, each phase's quickest one counts.
 
 The gits that `aur` starts are processes of their own, so memory has three numbers: the largest
 single process, `aur` alone, and all together at one moment; `cost.py` says how they are measured.
@@ -29,7 +32,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from cost import Cost, measure
@@ -40,7 +43,9 @@ import record
 AUR = Path(sys.executable).with_name("aur")
 WORD = "added_by_the_benchmark"
 AUTHOR = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org", "-c", "commit.gpgsign=false")
-COLD_LIMITS = {"django": 60.0, "flask": 3.0}  # wall seconds, with git metadata, on two cores
+# Wall seconds with git metadata, on two cores, until all can be found, and until all vectors exist.
+COLD_LIMITS = {"django": (45.0, 100.0), "flask": (2.5, 5.0)}
+MOST_MB = 450  # of one process, up to 50,000 chunks
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,19 +114,24 @@ class Indexing:
 
     def __init__(self, clone: Path, home: Path) -> None:
         home.mkdir()
-        self.clone = clone
+        self.clone, self.home = clone, home
         own = {"HOME": str(home), "AURORA_HOME": str(home / "aurora"), "TMPDIR": str(home)}
         self._env = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", **own}
         measure([AUR, "mem", "index", "--help"], clone, self._env)  # it starts; bytecode is there
 
-    def index(self, name: str) -> Phase:
-        cost, text = measure([AUR, "mem", "index", "."], self.clone, self._env)
+    def index(self, name: str, *options: str) -> Phase:
+        cost, text = measure([AUR, "mem", "index", ".", *options], self.clone, self._env)
         files, chunks = (
             int(re.findall(rf"{words}: (\d+)", text)[0])
             for words in ("Files scanned", "Total chunks")
         )
         print(f"{name}: {cost.wall_s:.2f} s", file=sys.stderr)
         return Phase(name, cost, files, chunks)
+
+    def improve(self, name: str, first: Phase) -> Phase:
+        cost, text = measure([AUR, "mem", "improve"], self.clone, self._env)
+        print(f"{name}: {cost.wall_s:.2f} s, {text.splitlines()[-1]}", file=sys.stderr)
+        return replace(first, name=name, cost=cost)
 
     def require(self, name: str) -> None:
         """A run that did not notice the change would be quick, and worth nothing."""
@@ -133,10 +143,14 @@ class Indexing:
         """As if nothing had been indexed or changed."""
         git(self.clone, "reset", "--quiet", "--hard", head)
         shutil.rmtree(self.clone / ".aurora")
+        shutil.rmtree(self.home)  # with the caches of histories and vectors
+        self.home.mkdir()
 
 
 def index_in_phases(indexing: Indexing, name: str) -> Iterator[Phase]:
-    yield indexing.index("cold")
+    first = indexing.index("everything can be found", "--quick")
+    yield first
+    yield indexing.improve("better vectors", first)
     yield indexing.index("unchanged")
     change(indexing.clone, name)
     yield indexing.index("one file changed")
@@ -244,16 +258,22 @@ def cells(phase: Phase, baselines: Baselines) -> list[str]:
 
 def report_goals(name: str, phases: Sequence[Phase], parsing: Parsing) -> None:
     """Each goal beside its number. Memory may grow with the chunks beyond 50,000."""
-    cold, again, changed = phases[:3]
-    most = max(phase.cost.together_mb or phase.cost.largest_mb for phase in phases)
+    cold, better, again, changed = phases[:4]
+    most = max(phase.cost.own_mb or phase.cost.largest_mb for phase in phases)
     goals = [
         ("unchanged, wall s", again.cost.wall_s, 1 + 0.0001 * again.files),
         ("one file changed, wall s", changed.cost.wall_s, 1.5),
-        ("memory, all together, MB", most, 500 * max(1.0, cold.chunks / 50_000)),
+        ("memory of aur, MB", most, MOST_MB * max(1.0, cold.chunks / 50_000)),
         ("parsing, CPU µs a chunk", 1e6 * parsing.cpu_s / parsing.chunks, 1e6 / 5_000),
     ]
     if name in COLD_LIMITS:
-        goals.insert(0, ("cold, wall s", cold.cost.wall_s, COLD_LIMITS[name]))
+        found, vectors = COLD_LIMITS[name]
+        all_vectors = cold.cost.wall_s + better.cost.wall_s
+        goals = [
+            ("until all is found, wall s", cold.cost.wall_s, found),
+            ("until all vectors, wall s", all_vectors, vectors),
+            *goals,
+        ]
     for what, number, limit in goals:
         verdict = "yes" if number < limit else "NO"
         print(f"{what:<30}{number:>9.2f} < {limit:<9.2f}{verdict}")

@@ -66,8 +66,8 @@ def update(folder: Path) -> dict[str, float]:
     for row, generation in stored.items():
         rows.setdefault(generation, []).append(row)
     groups = {
-        generation: RevisionGroup(len(some), sum(some), sum(row * (row & 1023) for row in some))
-        for generation, some in rows.items()
+        at: RevisionGroup(len(some), sum(some), sum(row * ((row + at) & 1023) for row in some))
+        for at, some in rows.items()
     }
     changed = [
         entry._replace(revision=Revision(entry.revision.row, NEWEST))
@@ -75,7 +75,7 @@ def update(folder: Path) -> dict[str, float]:
     ]
     start = time.process_time()
     base, updated = load(folder), BM25Scorer(analysis=WORDS)
-    generations = base.changed_generations(groups)
+    generations = base.changed_generations(lambda **_: groups)
     affected = {row: generation for generation in generations for row in rows[generation]}
     difference = base.compare(generations, dict(sorted(affected.items())))
     assert difference.rows == list(range(1, CHANGED + 1))

@@ -233,10 +233,10 @@ def raise_file_limit() -> int | None:
 def share_heap(large: int) -> None:
     """Make glibc's threads share one heap, and return blocks of `large` bytes to the system.
 
-    With its defaults a server with many threads needs twice the memory, and more over time.
+    With its defaults many threads need up to twice the memory, and more over time.
     """
     if sys.platform == "linux":
-        import ctypes  # noqa: PLC0415 - only servers need it
+        import ctypes  # noqa: PLC0415 - only servers and index runs need it
 
         with suppress(OSError, AttributeError):  # of another C library
             adjust = ctypes.CDLL(None).mallopt

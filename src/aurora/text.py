@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from functools import cache, lru_cache
 from itertools import chain
 from pathlib import PurePosixPath
-from string import ascii_lowercase, ascii_uppercase, digits
+from string import ascii_lowercase, ascii_uppercase
 from typing import Literal
 
 import Stemmer  # type: ignore[import-not-found]
@@ -56,9 +56,6 @@ _UNSPACED_RUN, _CJK_LETTER = f"([{_UNSPACED}]+)", f"[{CJK}]"
 _APART, _UP_TO_SLICE = r"\0-\x7f\u4e00-\u9fff", f"{{1,{_SLICE}}}"
 _SLICES = rf"(?s:.{_UP_TO_SLICE}(?=[{_APART}]|\Z)|[{_APART}]?[^{_APART}]{_UP_TO_SLICE})"
 _ASCII_COMPOUND = lazy_pattern(r"\w+(?:[.@]\w+)*", re.ASCII)
-_ASCII_SHAPE = str.maketrans(
-    ascii_uppercase + ascii_lowercase + digits, "A" * 26 + "a" * 26 + "0" * 10
-)
 # What tokenizers of language models take together: a sign with the word behind it, up to three
 # digits, the spaces before a word or a line.
 _PIECE = (
@@ -70,6 +67,7 @@ _SPELLING = str.maketrans(ascii_uppercase, ascii_lowercase, "_- ")
 _SPELLING_BYTES = bytes.maketrans(ascii_uppercase.encode(), ascii_lowercase.encode())
 # It matches the shape of a word: HTTPServer2 is AAAAAaaaaa0.
 _PART = lazy_pattern("A+(?!a)0*|A?a+0*|0+")
+_ASCII_PART = lazy_pattern("[A-Z]+(?![a-z])[0-9]*|[A-Z]?[a-z]+[0-9]*|[0-9]+")
 
 
 def tokenize(text: str) -> list[str]:
@@ -200,7 +198,7 @@ class Words(dict[str, tuple[str, ...]]):
 
 def _compound_tokens(compound: str) -> tuple[str, ...]:
     """`auth.oauth_client` → the whole, then the tokens of each word."""
-    words = re.split("[.@]", compound)
+    words = compound.replace("@", ".").split(".")
     spaced = compound.isascii() or compiled(_UNSPACED_RUN).search(compound) is None
     tokens = (
         [compound.casefold()] if len(words) > 1 and spaced and len(compound) <= MAX_TOKEN else []
@@ -218,10 +216,13 @@ def _identifier_tokens(word: str) -> list[str]:
     """`getUserData` → getuserdata, get, user, data. A word of one part gives itself."""
     if len(word) > MAX_TOKEN:
         return []
-    if word.isascii() and word.isalpha() and word.islower():  # most words
-        return [word]
-    shape = word.translate(_ASCII_SHAPE) if word.isascii() else "".join(map(_shape, word))
-    parts = [word[match.start() : match.end()].casefold() for match in _PART.finditer(shape)]
+    if word.isascii():
+        if word.isalpha() and word.islower():  # most words
+            return [word]
+        parts = [part.lower() for part in _ASCII_PART.findall(word)]
+    else:
+        shape = "".join(map(_shape, word))
+        parts = [word[match.start() : match.end()].casefold() for match in _PART.finditer(shape)]
     whole = word.casefold()
     if not parts or parts == [whole]:
         return parts

@@ -234,6 +234,16 @@ def test_no_match_at_all_is_nothing_with_the_nearest_names(
     assert answer.nearest == ("check_login",)
 
 
+@every_fusion
+def test_names_are_suggested_only_where_a_word_is_unknown(store: Store, fusion: str) -> None:
+    remember(store, make_chunk("def check_login(): pass", name="check_login"))
+    ask = retriever_on(store).retrieve
+    texts = ("check login", "check lgoin")
+    known, misspelt = (ask(Query(text, fusion=fusion, min_score=2.0)) for text in texts)
+    assert (known.results, known.nearest) == ((), ())
+    assert (misspelt.results, misspelt.nearest[0]) == ((), "check_login")
+
+
 class Stranger(WordProvider):
     """Finds everything near, and says that it has no word for it."""
 

@@ -14,7 +14,13 @@ from hypothesis import strategies as st
 
 from aurora.signals import bm25 as bm25_signal
 from aurora.signals.base import Entry, Question
-from aurora.signals.bm25_index import build_segments, changed_generations, compare, merge
+from aurora.signals.bm25_index import (
+    build_segments,
+    changed_generations,
+    compare,
+    find_changed,
+    merge,
+)
 from aurora.signals.index_file import Array, MemoryArrays
 from aurora.signals.segments import Segment
 from aurora.stores.base import Revision, RevisionGroup
@@ -46,13 +52,13 @@ def segments_of(entries: Iterable[Entry]) -> list[Segment]:
     return [Segment(MemoryArrays(arrays)) for arrays in build_segments(entries)]
 
 
-def groups_of(stored: Mapping[int, int]) -> dict[int, RevisionGroup]:
+def groups_of(stored: Mapping[int, int], old: int = -1) -> dict[int, RevisionGroup]:
     """As a store groups its rows."""
     groups = {}
-    for generation in set(stored.values()):
-        rows = [row for row, at in stored.items() if at == generation]
-        mixed = sum(row * (row & 1023) for row in rows)
-        groups[generation] = RevisionGroup(len(rows), sum(rows), mixed)
+    for group in {max(at, old) for at in stored.values()}:
+        rows = {row: at for row, at in stored.items() if max(at, old) == group}
+        mixed = sum(row * ((row + at) & 1023) for row, at in rows.items())
+        groups[group] = RevisionGroup(len(rows), sum(rows), mixed)
     return groups
 
 
@@ -80,6 +86,23 @@ def test_any_two_moments_of_a_store(
         ]
 
     assert_same(merged(entries(before), entries(after)), built(entries(after)))
+
+
+@given(moments, st.sets(st.integers(1, 15)), st.dictionaries(st.integers(1, 20), st.integers(4, 6)))
+def test_only_what_is_newer_than_an_index_is_compared(
+    indexed: dict[int, int], removed: set[int], written: dict[int, int]
+) -> None:
+    """A row that changes has a newer generation."""
+    segments = segments_of(Entry(f"id{row}", "", Revision(row, at)) for row, at in indexed.items())
+    kept = {row: at for row, at in indexed.items() if row not in removed}
+    stored = {**kept, **written}
+
+    def groups(old: int = -1) -> dict[int, RevisionGroup]:
+        return groups_of(stored, old)
+
+    found = find_changed(segments, groups, {"generation": 3})
+    changed = {*indexed.items()} ^ {*stored.items()}
+    assert {*found} == {generation for _, generation in changed}
 
 
 def test_numbers_that_are_one_to_a_float_are_told_apart() -> None:

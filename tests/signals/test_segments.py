@@ -110,6 +110,30 @@ def test_one_changed_chunk_writes_one_segment(bench: Bench) -> None:
     assert before <= named(bench)
 
 
+def test_a_newer_index_keeps_the_segments_that_are_open(bench: Bench) -> None:
+    fill(bench)
+    before = open_segments(bench.path, kind="bm25")
+    bench.store.chunks.put_chunks([make_chunk("changed", "m0.py", "f7")])
+    bench.signal().refresh()
+    after = open_segments(bench.path, kind="bm25")
+    assert [arrays for arrays, _ in before.segments] == [
+        arrays for arrays, _ in after.segments[:-1]
+    ]
+
+
+def test_a_bit_that_flips_in_an_open_segment_is_detected(bench: Bench) -> None:
+    fill(bench)
+    index = open_segments(bench.path, kind="bm25")
+    index.check()
+    with sorted(bench.folder.glob("*.seg"))[0].open("r+b") as file:
+        file.seek(8192)
+        flipped = file.read(1)[0] ^ 1
+        file.seek(8192)
+        file.write(bytes([flipped]))
+    with pytest.raises(IndexFileError, match="damaged"):
+        index.check()
+
+
 def test_a_flipped_bit_in_any_segment_is_detected_and_the_index_rebuilt(bench: Bench) -> None:
     fill(bench)
     expected = answers(bench.signal())

@@ -117,7 +117,7 @@ def test_segments_and_removals_answer_as_one_segment_does(removed: list[int]) ->
 def test_two_large_segments_answer_as_one_segment_does() -> None:
     """A thread for each of them."""
     beside = {row + 1: PARTS[row] for row in PARTS}
-    segments = [make_segment(parts, DIMENSION) for parts in (PARTS, beside)]
+    segments = [make_segment({**parts}, DIMENSION) for parts in (PARTS, beside)]
     split, one = Vectors(segments, {}, OWNER), join_vectors(PARTS | beside, OWNER)
     assert [segment.has_codes for segment in split.segments] == [True, True]
     for place in range(1, COUNT, 2_700):

@@ -281,10 +281,14 @@ class StoreConformance(
         for generation, rows in groups.items():
             assert list(store.chunks.revisions([generation, 0])) == rows
         assert store.chunks.revisions([]) == {}
-        assert store.chunks.revision_groups() == {
-            generation: RevisionGroup(len(rows), sum(rows), sum(row * (row % 1024) for row in rows))
-            for generation, rows in groups.items()
+        summed = {
+            at: RevisionGroup(len(rows), sum(rows), sum(row * ((row + at) % 1024) for row in rows))
+            for at, rows in groups.items()
         }
+        assert store.chunks.revision_groups() == summed
+        *before, last = sorted(groups)
+        old = RevisionGroup(*map(sum, zip(*(summed[at] for at in before), strict=True)))
+        assert store.chunks.revision_groups(old=before[-1]) == {before[-1]: old, last: summed[last]}
 
     def test_a_failed_transaction_leaves_the_revisions(self, store: Store) -> None:
         store.chunks.put_chunks([make_chunk(), FULL])

@@ -218,6 +218,19 @@ def test_a_writer_that_waits_too_long_is_told(
     assert second.chunks.put_chunks([FULL]) == 1
 
 
+def test_reads_of_one_search_are_of_one_generation_and_see_its_own_writes(open_store: Open) -> None:
+    first, second = open_store(), open_store()
+    with first.reading():
+        before = first.generation()
+        with first.reading():
+            second.chunks.put_chunks([FULL])
+        assert first.generation() == before < second.generation()
+        first.chunks.put_chunks([make_chunk()])
+        assert first.generation() == second.generation()
+    with first.reading():
+        assert first.generation() == second.generation()
+
+
 def test_an_empty_database_has_no_memory_and_says_how_to_make_one(postgres_url: str) -> None:
     with pytest.raises(NoMemoryError, match="no memory yet") as caught:
         PostgresStore.open(postgres_url)

@@ -90,6 +90,19 @@ def test_a_part_of_very_many_words_is_found(store: PostgresStore) -> None:
     assert store.search.find_by_like(["getme"], 10)
 
 
+def test_after_a_load_no_look_into_the_index_reads_what_was_added_last(
+    store: PostgresStore,
+) -> None:
+    def added_last() -> int:
+        rows = store.database.rows("SELECT gin_clean_pending_list('words_tsv_idx')")
+        return int(rows[0][0])
+
+    store.ranking.prepare_search()
+    assert added_last() == 0
+    store.chunks.put_chunks([make_chunk("one more", name="more")])
+    assert added_last() > 0
+
+
 def test_many_words_have_an_index_of_trigrams(
     store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -126,7 +126,7 @@ def test_statistics_follow_every_change(store: PostgresStore, chunks: list[Chunk
     assert store.maintenance.check() == []
     found = list(store.chunks.iter_chunks())
     counted = store.ranking.count_terms(["new", "step7", "zzyzx"])
-    texts = [WORDS.document(chunk_text(chunk)) for chunk in found]
+    texts = [document_terms(chunk_text(chunk)) for chunk in found]
     length = sum(max(len(text), WORDS.shortest) for text in texts)
     assert (counted.chunks, counted.tokens) == (len(found), length)
     expected = {term: sum(term in text for text in texts) for term in ("new", "step7")}

@@ -12,10 +12,11 @@ from aurora.cli.session import end_in_part, ended_by_signals, open_memory, tell
 from aurora.cli.terminal import is_terminal
 from aurora.engine import Memory
 from aurora.errors import StoreBusyError
-from aurora.platforms import start_in_background, yield_to_others
+from aurora.platforms import share_heap, start_in_background, yield_to_others
 from aurora.text import pluralize
 from aurora.types import Note
 
+LARGE_BLOCK = 1 << 20  # bytes that are returned to the system when an array is freed
 WAIT = click.option(
     "--wait/--no-wait",
     default=None,
@@ -69,6 +70,7 @@ def improve(*, background: bool) -> None:
     """
     if background:
         yield_to_others()
+    share_heap(LARGE_BLOCK)
     with ended_by_signals(), open_memory(silent=background) as memory:
         try:
             embedded = [each.admin.improve(waits=not background) for each in _own(memory)]

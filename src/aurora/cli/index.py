@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from aurora.cli.improving import WAIT, leaves_work, start_improving
+from aurora.cli.improving import LARGE_BLOCK, WAIT, leaves_work, start_improving
 from aurora.cli.paths import shown_place, shown_problem
 from aurora.cli.session import end_in_part, ended_by_signals, find_places, open_memory, tell
 from aurora.config.places import Places
@@ -20,6 +20,7 @@ from aurora.engine import Memory
 from aurora.engine.projects import places_to_index, start_project
 from aurora.indexing.freshness import Refresh
 from aurora.indexing.indexer import NO_LOGS, IndexReport
+from aurora.platforms import share_heap
 from aurora.sources.git import find_root
 from aurora.sources.walk import require_path
 from aurora.sources.watch import require_watchfiles
@@ -113,6 +114,7 @@ def index_into(
     talk: bool = False,
 ) -> IndexReport:
     """Index files and print a summary, on stderr if it is only `talk`."""
+    share_heap(LARGE_BLOCK)
     with finishing(_KEPT):
         report = memory.index(*targets, git=git, force=force, quick=quick)
     _print_problems(report, memory.root)

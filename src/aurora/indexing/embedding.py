@@ -269,6 +269,8 @@ def _has_many_uncached(
         return True
     uncached = 0
     with cache.open(embedder) as cached:
+        if cached.is_empty:
+            return True
         for _, vectors in _look_up(store, cached, chunk_ids):
             uncached += vectors.count(None)
             if uncached >= QUICK_FROM:

@@ -108,13 +108,15 @@ class HistoryReader:
             states = [state for state in stored if not state.left_out]
             for at in range(0, len(states), _BATCH):
                 with self.store.transaction():
+                    by_chunk, stamped = dict[str, ChunkHistory](), []
                     for state in states[at : at + _BATCH]:
                         history = repository.by_name[state.path]
-                        lines = chunks.iter_lines(state.path)
-                        changed += chunks.put_histories(_by_chunk(history, lines))
+                        by_chunk |= _by_chunk(history, chunks.iter_lines(state.path))
                         passing = isinstance(history, Unavailable) and not history.lasting
                         stamp = "" if passing else repository.stamp
-                        chunks.put_file_states([self._stamped(state, stamp)])
+                        stamped.append(self._stamped(state, stamp))
+                    changed += chunks.put_histories(by_chunk)
+                    chunks.put_file_states(stamped)
             self._confirm(repository.valid, repository.stamp)
         return changed, [repository.warning for repository in repositories if repository.warning]
 

@@ -6,7 +6,8 @@ It maps the same index files, and sees what the server writes as any other proce
 
 The server starts workers when calls come at the same time, and answers by itself what no worker
 answers. A worker ends when it has had nothing to do for a minute, and when its input ends, which a
-killed server closes as well. A call is a line of JSON, and so is its answer.
+killed server closes as well. A call is a line of JSON, and so is its answer: a result of the
+protocol, or the text of an error.
 """
 
 from __future__ import annotations
@@ -35,7 +36,6 @@ from mcp.types import CallToolResult
 from aurora.mcp.checked_tool import make_tools
 from aurora.mcp.tools import Tools
 from aurora.serving.pool import MemoryPool
-from aurora.types import Json
 
 logger = logging.getLogger(__name__)
 
@@ -67,11 +67,10 @@ class Worker:
         self._send({"folders": folders, **setup})
         threading.Thread(target=self._listen, daemon=True).start()
 
-    def ask(self, tool: str, arguments: Mapping[str, Any]) -> Json:
-        """The answer to one call; None if the worker ended before it."""
+    def ask(self, tool: str, arguments: Mapping[str, Any]) -> bytes:
+        """The answer to one call; empty if the worker ended before it."""
         self._send({"tool": tool, "arguments": arguments})
-        line = self._answers.get()
-        return json.loads(line) if line else None
+        return self._answers.get()
 
     def end(self) -> None:
         """End the process, whatever it is at. A memory survives that at any moment."""
@@ -80,7 +79,7 @@ class Worker:
 
     def _send(self, message: Mapping[str, Any]) -> None:
         with suppress(OSError):  # it has ended, as its output tells
-            _write(self._to_worker, message)
+            _write(self._to_worker, json.dumps(message))
 
     def _listen(self) -> None:
         with self._from_worker as answers:
@@ -106,6 +105,7 @@ class Workers:
         self._pool, self._most, self._patience, self._idle = pool, most, patience, idle
         self._all: set[Worker] = set()
         self._free: list[Worker] = []
+        self._waiting: list[object] = []  # calls
         self._calls = 0
         self._change = threading.Condition()
 
@@ -130,11 +130,9 @@ class Workers:
             return None
         answer = worker.ask(tool, arguments)
         self._note_change(worker)
-        if not isinstance(answer, dict):
-            return None
-        if "error" in answer:
-            raise ToolError(str(answer["error"]))
-        return CallToolResult.model_validate(answer["result"])
+        if answer.startswith(b'"'):
+            raise ToolError(json.loads(answer))
+        return CallToolResult.model_validate_json(answer) if answer else None
 
     def start(self) -> Worker:
         with self._change:
@@ -151,23 +149,31 @@ class Workers:
             worker.end()
 
     def _take(self) -> Worker | None:
-        """A worker without work, perhaps after a moment."""
+        """A worker without work, perhaps after a moment. The first call to wait gets the first."""
+        call = object()
+
+        def has_turn() -> bool:
+            return self._waiting.index(call) < len(self._free)
+
         with self._change:
-            if any(worker.ready.is_set() for worker in self._all):
-                self._change.wait_for(lambda: self._free, self._patience)
-            return self._free.pop() if self._free else None
+            if not any(worker.ready.is_set() for worker in self._all):
+                return None
+            self._waiting.append(call)
+            is_turn = self._change.wait_for(has_turn, self._patience)
+            self._waiting.remove(call)
+            return self._free.pop() if is_turn else None
 
     def _note_change(self, worker: Worker) -> None:
         """A worker is free, or has ended."""
         with self._change:
             if not worker.has_ended:
                 self._free.append(worker)
+                self._change.notify()
             elif worker in self._all:
                 self._all.remove(worker)
                 self._free = [free for free in self._free if free is not worker]
                 if not worker.ready.is_set():  # the next one could not start, either
                     self._most = 0
-            self._change.notify_all()
 
 
 # The worker's side
@@ -182,7 +188,7 @@ def work(calls: IO[bytes], answers: IO[bytes]) -> None:
     pool = MemoryPool(folders, os.environ, setup["flags"], read_only=setup["read_only"])
     note_call = None if pool.read_only else pool.note_call
     tools = make_tools(Tools(pool), read_only=pool.read_only, note_call=note_call)
-    _write(answers, {})
+    _write(answers, "{}")
     with suppress(Empty):
         asyncio.run(_answer_all(tools, partial(lines.get, timeout=setup["idle"]), answers))
     pool.close()
@@ -202,14 +208,15 @@ async def _answer_all(
         _write(answers, answer)
 
 
-async def _answer(tool: Tool, arguments: dict[str, Any]) -> dict[str, object]:
+async def _answer(tool: Tool, arguments: dict[str, Any]) -> str:
     try:
         result = await tool.run(arguments, Context(), convert_result=True)
     except ToolError as exc:
         if isinstance(exc, UnexpectedToolError):
             logger.exception("Tool %r raised an unexpected exception", tool.name)
-        return {"error": str(exc)}
-    return {"result": result.model_dump(mode="json", by_alias=True, exclude_none=True)}
+        return json.dumps(str(exc))
+    answer: CallToolResult = result
+    return answer.model_dump_json(by_alias=True, exclude_none=True)
 
 
 def _read(calls: IO[bytes], take: Callable[[bytes], None]) -> None:
@@ -219,8 +226,8 @@ def _read(calls: IO[bytes], take: Callable[[bytes], None]) -> None:
     os._exit(0)
 
 
-def _write(pipe: IO[bytes], message: Mapping[str, Any]) -> None:
-    pipe.write(json.dumps(message).encode() + b"\n")
+def _write(pipe: IO[bytes], line: str) -> None:
+    pipe.write(line.encode() + b"\n")
     pipe.flush()
 
 

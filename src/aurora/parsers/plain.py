@@ -42,7 +42,9 @@ class Cutter:
 
     def add(self, number: int, line: str) -> list[Window]:
         """Add a line; returns the windows that it completed."""
-        starts = range(0, len(line) or 1, self._longest)
+        if len(line) <= self._longest:
+            return self._hold(number, line)
+        starts = range(0, len(line), self._longest)
         pieces = (line[at : at + self._longest] for at in starts)
         return [window for piece in pieces for window in self._hold(number, piece)]
 

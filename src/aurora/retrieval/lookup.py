@@ -173,20 +173,31 @@ def _not_found(store: Store, text: str, forms: Iterable[str]) -> ChunkNotFoundEr
 
 
 def nearest_names(query: str, names: Iterable[str], *, limit: int = 5) -> tuple[str, ...]:
-    """Names a few edits away, or that begin with or contain the query; the nearest first.
+    """As `Names.nearest`."""
+    return Names(names).nearest(query, limit=limit)
 
-    Of several words, all of them joined are tried, then each alone. Equally near names are ordered
-    by length, then by the alphabet.
-    """
-    all_names = list(names)
-    folds = fold_names(all_names)
-    distances: dict[str, float] = {}
-    for form, handicap in _forms(query):
-        for place, distance in (*_alike(form, folds), *_containing(form, all_names, folds)):
-            name = all_names[place]
-            distances[name] = min(distances.get(name, 2.0), distance + handicap)
-    near = ((distance, len(name), name) for name, distance in distances.items())
-    return tuple(name for _, _, name in nsmallest(limit, near))
+
+class Names:
+    """Names to be compared with queries."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._names = list(names)
+        self._folds = fold_names(self._names)
+
+    def nearest(self, query: str, *, limit: int = 5) -> tuple[str, ...]:
+        """Names a few edits away, or that begin with or contain the query; the nearest first.
+
+        Of several words, all of them joined are tried, then each alone. Equally near names are
+        ordered by length, then by the alphabet.
+        """
+        names, folds = self._names, self._folds
+        distances: dict[str, float] = {}
+        for form, handicap in _forms(query):
+            for place, distance in (*_alike(form, folds), *_containing(form, names, folds)):
+                name = names[place]
+                distances[name] = min(distances.get(name, 2.0), distance + handicap)
+        near = ((distance, len(name), name) for name, distance in distances.items())
+        return tuple(name for _, _, name in nsmallest(limit, near))
 
 
 def _forms(query: str) -> Iterator[tuple[str, float]]:

@@ -30,7 +30,7 @@ from aurora.retrieval.collapse import Collapse
 from aurora.retrieval.config import HybridConfig
 from aurora.retrieval.joined import Layer, Stores
 from aurora.retrieval.lesson_places import LESSONS_UNTIL
-from aurora.retrieval.lookup import nearest_names
+from aurora.retrieval.lookup import Names, nearest_names
 from aurora.retrieval.query import LONGEST_QUERY, parse_query, shortened
 from aurora.retrieval.rerank import (
     EXPANDED,
@@ -79,6 +79,7 @@ _OF_PROSE = 0.5
 # A lesson is short and in other words. Of those that are refused with 0.5, half are shown with 0.3,
 # and 3 % fewer of the questions without an answer are refused.
 _OF_LESSONS = 0.3
+_ROUNDING = 1e-9
 _CACHED_RETRIEVERS = 4  # one for each memory and each setting in use
 _CACHED_FILTERS = 8  # an agent tends to use the same few
 _TOO_LONG = Note(
@@ -119,6 +120,7 @@ class HybridRetriever:
         self._filters, self._projects = FilterCache(self._store), projects
         self._signals = Signals(layers, self._config, now=now, listen=listen)
         self.bm25, self.vectors = self._signals.bm25, self._signals.vectors
+        self._names = (-1, Names(()))  # with their generation
 
     def retrieve(self, query: Query) -> SearchResults:
         """Run all stages of a search. The first results do not depend on the limit."""
@@ -171,7 +173,8 @@ class HybridRetriever:
             results = tuple(result for result in found if result.score >= query.min_score)
         # Names help where words were wrong, not where a filter excluded what they found.
         is_unknown = not results and (eligible is None or not signals)
-        is_unknown = query.suggest and (is_unknown or candidates.no_keyword_match)
+        is_unknown = is_unknown or candidates.no_keyword_match
+        is_unknown = is_unknown and query.suggest and not _are_known(candidates)
         nearest = self._nearest(words) if is_unknown else ()
         if results and candidates.no_keyword_match:
             candidates.notes += self._suggest(nearest)
@@ -296,10 +299,13 @@ class HybridRetriever:
 
     def _nearest(self, words: str) -> tuple[str, ...]:
         """Names like the words, and words that names are made of."""
-        # Code outside definitions is named after what it holds: "LIMIT, TIMEOUT".
-        names = [part for name in self._store.search.iter_names() for part in name.split(", ")]
-        parts = chain.from_iterable(map(tokenize, names))
-        return nearest_names(words, dict.fromkeys(chain(names, parts)))
+        generation = self._store.generation()
+        if self._names[0] != generation:  # to read and cut them takes longer than a search
+            # Code outside definitions is named after what it holds: "LIMIT, TIMEOUT".
+            names = [part for name in self._store.search.iter_names() for part in name.split(", ")]
+            parts = chain.from_iterable(map(tokenize, names))
+            self._names = generation, Names(dict.fromkeys(chain(names, parts)))
+        return self._names[1].nearest(words)
 
     def _suggest(self, nearest: Sequence[str]) -> tuple[Note, ...]:
         """The semantic signal alone found results: a word of the query may be misspelt."""
@@ -317,6 +323,11 @@ def _time_of(words: str, now: datetime, *filters: Criteria) -> TimeSpan | None:
     if any(each.since or each.until for each in filters):
         return None
     return find_time_span(words, now=now)
+
+
+def _are_known(candidates: Candidates) -> bool:
+    """Whether chunks have every word of the question: none is misspelt."""
+    return counts_words(candidates.keyword) and candidates.keyword.known > 1.0 - _ROUNDING
 
 
 def _has_all(result: SearchResult, words: str) -> bool:

@@ -128,12 +128,12 @@ class BM25Scorer:
             raise
         return segments
 
-    def changed_generations(self, stored: Mapping[int, RevisionGroup]) -> list[int]:
-        """The generations whose chunks are not the same in the index and in a store."""
-        with as_index_error(self._segments):
-            return list(
-                _maker().changed_generations([each.segment for each in self._segments], stored)
-            )
+    def changed_generations(self, stored: Callable[..., Mapping[int, RevisionGroup]]) -> list[int]:
+        """The generations whose chunks are not the same in the index and in a store, whose
+        `revision_groups` are given."""
+        segments = [each.segment for each in self._segments]
+        with as_index_error(segments):
+            return list(_maker().find_changed(segments, stored, self.facts))
 
     def compare(self, generations: Collection[int], stored: Mapping[int, int]) -> Difference:
         """How the stored chunks of some generations differ from the index."""
@@ -142,6 +142,11 @@ class BM25Scorer:
                 [each.segment for each in self._segments], generations, stored
             )
             return found
+
+    def count_left(self, difference: Difference) -> int:
+        """How many documents are in the store as they are here."""
+        pairs = zip(self._segments, difference.removed, strict=True)
+        return sum(each.size - len(gone) for each, gone in pairs)
 
     def update_index(
         self,
@@ -413,10 +418,10 @@ class BM25Signal(DerivedIndex[BM25Scorer]):
         """Other processes may write meanwhile: each text comes with its own revision, and the
         generation was read before, so the next call sees that the index is outdated."""
         chunks = self._store.chunks
-        groups = chunks.revision_groups()
-        generations = base.changed_generations(groups)
+        generations = base.changed_generations(chunks.revision_groups)
         difference = base.compare(generations, chunks.revisions(generations))
-        changed, total = len(difference.rows), sum(group.rows for group in groups.values())
+        changed = len(difference.rows)
+        total = changed + base.count_left(difference)
         if changed > _UPDATE_SHARE * total:
             return None
         logger.debug("merging %d of %d chunks into the BM25 index", changed, total)

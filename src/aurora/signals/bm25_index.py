@@ -21,6 +21,7 @@ from aurora.signals.base import Entry
 from aurora.signals.index_file import Array, Arrays
 from aurora.stores.base import RevisionGroup
 from aurora.text import EXACT, Analysis, find_compounds
+from aurora.types import Json
 
 # A posting is sorted as one number: term, document, frequency.
 _COUNT_BITS, _DOCUMENT_BITS = 16, 18
@@ -30,10 +31,10 @@ _MOST_COUNT = (1 << _COUNT_BITS) - 1
 _DOCUMENT_MASK = (1 << _DOCUMENT_BITS) - 1
 MOST_DOCUMENTS = 1 << _DOCUMENT_BITS  # of a segment
 _MOST_POSTINGS = 1 << 25  # of a segment: bounds the memory of a build, about 20 bytes a posting
-_BLOCK_WORDS = 1 << 18  # counted at a time: about 30 MB while sorting
+_BLOCK_WORDS = 1 << 17  # counted at a time: about 15 MB while sorting
 _NUMBER_BYTES = array("i").itemsize
 _MOST_WORDS = 1 << 18  # in the cache before it is cleared: about 40 MB
-_BLOCK_POSTINGS = 1 << 22  # unpacked at a time
+_BLOCK_POSTINGS = 1 << 19  # unpacked at a time
 
 _Numbers: TypeAlias = NDArray[Any]  # integers of any width: an index holds several
 _PER_DOCUMENT = ("lengths", "rows", "generations")
@@ -60,10 +61,28 @@ def build_segments(
         yield builder.finish()
 
 
-def changed_generations(
-    segments: Sequence[tuple[Arrays, Array]], stored: Mapping[int, RevisionGroup]
+def find_changed(
+    segments: Sequence[tuple[Arrays, Array]],
+    groups: Callable[..., Mapping[int, RevisionGroup]],
+    facts: Mapping[str, Json],
 ) -> list[int]:
-    """The generations whose rows are not the same in the segments and in the store."""
+    """As `changed_generations`, of an index with these facts and the `revision_groups` of a store.
+
+    Mostly, nothing has changed up to the generation of the index, which is seen at once.
+    """
+    old = int(str(facts.get("generation", -1)))
+    changed = changed_generations(segments, groups(old=old), old=old)
+    return changed_generations(segments, groups()) if old in changed else changed
+
+
+def changed_generations(
+    segments: Sequence[tuple[Arrays, Array]],
+    stored: Mapping[int, RevisionGroup],
+    *,
+    old: int = -1,
+) -> list[int]:
+    """The generations whose rows are not the same in the segments and in the store. All up to the
+    generation `old` count as one."""
     rows, generations = (
         np.concatenate(
             [
@@ -73,7 +92,7 @@ def changed_generations(
         )
         for name in ("rows", "generations")
     )  # fmt: skip
-    indexed = _group(rows, generations)
+    indexed = _group(rows, generations, old)
     return [
         generation
         for generation in stored.keys() | indexed.keys()
@@ -81,14 +100,16 @@ def changed_generations(
     ]
 
 
-def _group(rows: _Numbers, generations: _Numbers) -> dict[int, RevisionGroup]:
+def _group(rows: _Numbers, generations: _Numbers, old: int) -> dict[int, RevisionGroup]:
     """As `Chunks.revision_groups`. Neighbours mostly have one generation."""
+    mixed = rows * ((rows + generations) & 1023)
+    generations = np.maximum(generations, old)
     starts = np.flatnonzero(np.diff(generations, prepend=-1))
     if not len(starts):
         return {}
     distinct, group = np.unique(generations[starts], return_inverse=True)
     columns = []
-    for values in (np.ones(len(rows), np.int64), rows, rows * (rows & 1023)):
+    for values in (np.ones(len(rows), np.int64), rows, mixed):
         sums = np.zeros(len(distinct), np.int64)
         np.add.at(sums, group, np.add.reduceat(values, starts))
         columns.append(sums.tolist())
@@ -247,6 +268,7 @@ class _Builder:
         number_of = np.fromiter((self._vocabulary[t.decode()] for t in terms), np.int64, len(terms))
         place_of = np.empty(len(terms), np.int64)
         place_of[number_of] = np.arange(len(terms))
+        self._terms.clear()
         self._vocabulary.clear()
         for block in self._blocks:
             block[:] = place_of[block >> _TERM_SHIFT] << _TERM_SHIFT | block & _NO_TERM

@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
 from aurora.errors import IndexFileError, IndexVersionError
 from aurora.signals.base import import_dense_scores
@@ -21,6 +22,8 @@ ARRAYS = (
 LAYOUT = 3  # raise it when arrays change: older files are then rebuilt
 _OFFSETS = {"term_offsets": "term_bytes", "id_offsets": "id_bytes", "posting_offsets": "documents"}
 _LOOKED_UP = ("posting_offsets", "rows", "lengths")  # by every question
+# What is kept in memory of a segment, also for the next version of an index that has it.
+_REMEMBERED: WeakKeyDictionary[Arrays, tuple[Lexicon, Arrays]] = WeakKeyDictionary()
 
 
 class KeywordSegment:
@@ -28,7 +31,7 @@ class KeywordSegment:
 
     def __init__(self, arrays: Arrays, removed: Array) -> None:
         self.arrays, self.removed = arrays, removed
-        self._cached: tuple[Lexicon, Arrays] | None = None
+        self._cached = _REMEMBERED.get(arrays)
 
     @property
     def segment(self) -> Segment:
@@ -97,7 +100,7 @@ class KeywordSegment:
         """Keep the vocabulary and the arrays that every question reads in memory."""
         if self._cached is None:
             arrays = MemoryArrays(read_arrays(self.arrays, *_LOOKED_UP))
-            self._cached = (Lexicon(self.arrays, "term"), arrays)
+            self._cached = _REMEMBERED[self.arrays] = (Lexicon(self.arrays, "term"), arrays)
 
     def _lookup(self) -> tuple[Lexicon | Strings, Arrays]:
         if self._cached is None:

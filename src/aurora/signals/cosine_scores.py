@@ -10,12 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Sequence
 from functools import cached_property, partial
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from aurora.concurrency import BackgroundTask
 from aurora.signals.dense_scores import nth_best, segment_rows
+from aurora.signals.index_file import Arrays
 from aurora.signals.semantic import DIGITS, FAINTEST
 from aurora.signals.vector_codes import CodedVectors, Floats, Near, Places, multiply, unit
 from aurora.signals.vector_index import Vectors, VectorSegment
@@ -27,6 +29,8 @@ _BLUR = 1e-5
 _BLOCK = 1000  # vectors converted to float64 at a time
 _DEPTH = 20  # near vectors for each one that is asked for
 _FIRST = 100  # scores that have exact ranks; a search asks for so many
+# The vectors of a segment in float32, also for the next version of an index that has it.
+_VALUES: WeakKeyDictionary[Arrays, Floats] = WeakKeyDictionary()
 
 
 class PlainVectors:
@@ -35,7 +39,9 @@ class PlainVectors:
     def __init__(self, segment: VectorSegment) -> None:
         matrix = np.asarray(segment.read("matrix")).view("<f2")
         self._halves: NDArray[np.float16] = matrix.reshape(-1, segment.dimension)
-        self._values = unit(self._halves)
+        if segment.arrays not in _VALUES:
+            _VALUES[segment.arrays] = unit(self._halves)
+        self._values = _VALUES[segment.arrays]
         self._live = np.delete(np.arange(segment.size), np.asarray(segment.removed, np.int64))
 
     def nearest(self, question: Floats, count: int, among: Places | None = None) -> Near:  # noqa: ARG002

@@ -111,9 +111,10 @@ class IndexFile:
         return self._section(name).code
 
     def check(self) -> None:
-        """Compare every checksum."""
-        for name in self._sections:
-            self.read(name, 0, self.size(name))
+        """Compare every checksum, also those that were compared before."""
+        for name, section in self._sections.items():
+            section.checked = bytearray(len(section.checked))
+            self.read(name, 0, section.count)
 
     def read(self, name: str, start: int, stop: int) -> Array:
         """Part of an array, straight from the mapped file, after its checksums are compared."""

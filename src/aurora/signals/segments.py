@@ -17,6 +17,7 @@ from array import array
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from weakref import WeakValueDictionary
 
 from aurora.errors import IndexFileError
 from aurora.files import make_folder, open_file
@@ -37,6 +38,8 @@ _MOST_INSIDE = 1 << 22  # bytes of such a segment
 _TRIES = 20  # other processes may replace the manifest while its segments are opened
 _MOST_REMOVED = 4  # a segment that has lost one item of so many is written again
 _NONE = array("i")
+# Segments in use, by file, inode and time: a newer manifest mostly names the same ones.
+_OPEN: WeakValueDictionary[tuple[Path, int, int], IndexFile] = WeakValueDictionary()
 
 
 class Segment(NamedTuple):
@@ -91,9 +94,13 @@ def _segment_path(path: Path, token: str) -> Path:
 
 
 def _open_segment(path: Path, token: str, kind: str) -> IndexFile:
-    file = IndexFile(_segment_path(path, token), kind=f"{kind} segment")
+    name = _segment_path(path, token)
+    status = name.stat()
+    key = (name, status.st_ino, status.st_mtime_ns)
+    file = _OPEN.get(key) or IndexFile(name, kind=f"{kind} segment")
     if file.facts.get("token") != token:
         raise IndexFileError(f"{file.path} is another segment")
+    _OPEN[key] = file
     return file
 
 

@@ -4,7 +4,7 @@ A vector has two codes beside its 16-bit numbers:
 
     signs  one bit for each of 511 directions: on which side of the mean it lies. The fewer bits
            differ from those of the question, the smaller the angle. Of all vectors, the first half
-           of the bits is compared, and of one in twenty the other half.
+           of the bits is compared, and of one in twelve the other half.
     bytes  its numbers in 8 bits, in the scale of its largest: an approximate cosine, to about
            .001, for the one in a hundred whose bits differ least.
 
@@ -37,7 +37,7 @@ _HALF = _WORDS // 2  # words of signs that are compared of all vectors
 _BLOCK = 1 << 14  # vectors at a time: their bits fit into the cache
 _BYTES_BLOCK = 1 << 9  # vectors at a time: their numbers as float32 fit into the cache
 _NEAR, _SHARE = 4_000, 100  # vectors with approximate cosines: at least one of so many
-_WIDER = 5  # times as many vectors whose other bits are compared
+_WIDER = 8  # times as many vectors whose other bits are compared
 _COUNTED = 1 << 15  # vectors of a sample whose distances are counted
 _CODED = 1 << 12  # vectors at a time: 20 MB
 _SAMPLED = 1 << 10  # vectors of a segment whose cosines tell the ranks of those that are not near

@@ -128,15 +128,19 @@ class Vectors:
 
 def join_vectors(parts: Parts, embedder: Embedder) -> Vectors:
     """Vectors in memory."""
-    return Vectors([make_segment(parts, embedder.dimension)] if parts else [], {}, embedder)
+    return Vectors([make_segment({**parts}, embedder.dimension)] if parts else [], {}, embedder)
 
 
 def make_segment(parts: Parts, dimension: int) -> Segment:
-    rows = sorted(parts)
+    """A segment of these vectors. Empties `parts`: memory use is highest here."""
+    rows, matrix = sorted(parts), bytearray()
+    generations = array("q", (parts[row][0] for row in rows))
+    for row in rows:
+        matrix += parts.pop(row)[1]
     arrays: dict[str, Array] = {
         "rows": array("q", rows),
-        "generations": array("q", (parts[row][0] for row in rows)),
-        "matrix": memoryview(b"".join(parts[row][1] for row in rows)).cast("H"),
+        "generations": generations,
+        "matrix": memoryview(matrix).cast("H"),
     }
     numpy = import_if_numpy("vector_codes")
     codes = numpy and numpy.encode(arrays["matrix"], dimension)
@@ -210,7 +214,7 @@ class VectorIndex(DerivedIndex[Vectors]):
         chunks, segments = self._store.chunks, [each.segment for each in base.segments]
         numpy = import_if_numpy("bm25_index")
         if numpy is not None:
-            generations = numpy.changed_generations(segments, chunks.revision_groups())
+            generations = numpy.find_changed(segments, chunks.revision_groups, base.facts)
             difference = numpy.compare(segments, generations, chunks.revisions(generations))
             return difference.removed, difference.rows
         revisions, known, removed = chunks.revisions(), set[int](), list[Array]()

@@ -47,11 +47,11 @@ class Revision(NamedTuple):
 
 
 class RevisionGroup(NamedTuple):
-    """The rows of one generation in numbers: equal for equal rows, and hardly for others."""
+    """Some rows and their generations in numbers: equal for equal rows, and hardly for others."""
 
     rows: int
     total: int  # of the row numbers
-    mixed: int  # the sum of row · (row mod 1024)
+    mixed: int  # the sum of row · ((row + generation) mod 1024)
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,8 +233,9 @@ class Chunks(SearchedChunks, Protocol):
     def generations(self, chunk_ids: Sequence[str]) -> Mapping[str, int]:
         """The generations of chunks: they change with their texts."""
 
-    def revision_groups(self) -> Mapping[int, RevisionGroup]:
-        """The searchable chunks by generation: what an index compares instead of all rows."""
+    def revision_groups(self, *, old: int = -1) -> Mapping[int, RevisionGroup]:
+        """The searchable chunks by generation: what an index compares instead of all rows. All up
+        to the generation `old` are one group of that number, if there are any."""
 
     def count_chunks(self) -> Mapping[Kind, int]:
         """Searchable chunks per kind, without kinds that have none."""

@@ -111,11 +111,19 @@ class ChunkPart(Part[D], Chunks):
         sql = "SELECT id, generation FROM chunks WHERE id IN ?"
         return dict(self._database.rows_in(sql, chunk_ids))
 
-    def revision_groups(self) -> Mapping[int, RevisionGroup]:
+    def revision_groups(self, *, old: int = -1) -> Mapping[int, RevisionGroup]:
         row, searchable = self._database.row, self._database.searchable
-        sums = f"count(*), sum({row}), sum({row} * ({row} & 1023))"
-        groups = self._database.rows(f"SELECT generation, {sums} {searchable} GROUP BY generation")
-        return {generation: RevisionGroup(*map(int, sums)) for generation, *sums in groups}
+        sums = f"count(*), sum({row}), sum({row} * (({row} + generation) & 1023))"
+        groups = self._database.rows(
+            f"SELECT CAST(? AS BIGINT), {sums} {searchable} AND generation <= ? UNION ALL "
+            f"SELECT generation, {sums} {searchable} AND generation > ? GROUP BY generation",
+            (old, old, old),
+        )
+        return {
+            generation: RevisionGroup(rows, *map(int, sums))
+            for generation, rows, *sums in groups
+            if rows
+        }
 
     def list_languages(self) -> list[str]:
         return self._texts(

@@ -27,7 +27,7 @@ _UNKNOWN_NAME = "[unknown]"  # in the file
 _LONGEST_WORD = 100  # characters; of a cached run, too
 _LONGEST_PIECE = 32  # characters, with `##`
 _LONGEST_CJK = 8
-_MOST_CACHED = 200_000  # runs: those of a large project, some tens of megabytes
+_MOST_CACHED = 50_000  # runs: about ten megabytes
 
 # All but the ASCII characters that no word contains, so no word crosses the ends of a run.
 _RUN = re.compile(r"[^\0-/:-@\[-^`{-\x7f]+")

@@ -251,10 +251,8 @@ class SQLiteChunks(ChunkPart[Database]):
 
     def put_histories(self, histories: Mapping[str, ChunkHistory]) -> int:
         with self._database.transaction():
-            return sum(
-                self._database.execute(_PUT_HISTORY, {"id": id_, **history_values(history)})
-                for id_, history in histories.items()
-            )
+            rows = ({"id": id_, **history_values(each)} for id_, each in histories.items())
+            return max(0, self._database.connection.executemany(_PUT_HISTORY, rows).rowcount)
 
     def get_histories(self, chunk_ids: Sequence[str]) -> Mapping[str, ChunkHistory]:
         sql = _HISTORIES.format(checkout=self._database.checkout)
