@@ -87,6 +87,16 @@ def test_a_repository_that_was_never_indexed_says_so(shell: Shell) -> None:
     assert not (unindexed / ".aurora").exists()
 
 
+def test_git_is_asked_once_for_all_searches(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    unindexed = another(shell, "new")
+    shell.ok("mem", "learn", "--private", "wombat keys rotate on Mondays")
+    with Memory.open(unindexed, environ=shell.environment) as memory:
+        first = memory.search("wombat keys")
+        monkeypatch.setenv("PATH", "")  # there is no git any more
+        assert memory.search("wombat keys").notes == first.notes
+    assert "is not indexed" in str(first.notes)
+
+
 def test_logs_never_leave_the_machine(shell: Shell, backend: str) -> None:
     write_log(shell)
     shell.ok("mem", "index")

@@ -165,6 +165,7 @@ class Memory:
         self._beside = {folder.name: folder for folder in beside}
         self._embedder, self._others = embedder, dict[Places, Memory]()
         self._reads_on = reads_on
+        self._roots: dict[Path, Path] = {}  # of repositories, by the folder that has `.git`
         self._refresher = Refresher(self._opened, lambda: self._writer, reads_on=reads_on)
 
     @cached_property
@@ -505,8 +506,14 @@ class Memory:
         if project is not None:
             return None if self.exists else project
         above = (folder, *folder.parents) if folder else ()
-        may_be_git = any((each / ".git").exists() for each in above)  # cheaper than asking git
-        return self._writer.find_project() if may_be_git else None
+        with_git = next((each for each in above if (each / ".git").exists()), None)
+        if with_git is None:
+            return None
+        if with_git not in self._roots:  # to ask git takes as long as a search
+            if (root := self._writer.find_project()) is None:
+                return None
+            self._roots[with_git] = root
+        return self._roots[with_git]
 
     def get(self, chunk_id: str, *, is_use: bool = True, here: str = ".") -> Chunk:
         """The chunk with this id, the smallest at FILE:LINE, or that with a unique end of an id.
