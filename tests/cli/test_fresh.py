@@ -27,7 +27,7 @@ WOMBAT = "def count_wombats(field):\n    return len(field)\n"
 OFF = {"AURORA_INDEX_AUTO": "false"}
 WITHOUT_VECTORS = {"AURORA_EMBEDDING_PROVIDER": "none"}
 STEPS = "\n".join(f"def step_{n}(one, two):\n    return one + two\n" for n in range(400))
-MUCH: dict[str, str | bytes] = {f"part{n}.py": f"# {n}\n{STEPS}" for n in range(16)}  # four seconds
+MUCH: dict[str, str | bytes] = {f"part{n}.py": f"# {n}\n{STEPS}" for n in range(48)}  # some seconds
 
 
 @pytest.fixture
