@@ -22,7 +22,7 @@ _LABELS = {
     "PostgreSQL": "Aurora on a server, client",
 }
 _WIDTH, _HEIGHT, _ACROSS = 320, 250, 3  # of a panel, and panels side by side
-_LEFT, _RIGHT, _TOP, _BOTTOM = 50, 28, 30, 30
+_LEFT, _RIGHT, _TOP, _BOTTOM = 50, 36, 30, 30
 Line = Sequence[tuple[int, float]]
 
 

@@ -2,10 +2,10 @@
 
     python benchmarks/speed/warm.py --repo=PATH/TO/django [--rounds 5] [--questions 100]
 
-The repository needs a memory: `aur mem index --quick`. The questions are the first lines of
-docstrings and headings in it. Each is asked by words, and by words and meaning, for ten results
-with chunks and histories, in turns with bm25s, which gives the ids of ten chunks for the same
-terms. One thread; the times of a question are the least of all rounds, because others use the
+The memory is brought up to date first, as by `aur mem index --quick`. The questions are the first
+lines of docstrings and headings in it. Each is asked by words, and by words and meaning, for ten
+results with chunks and histories, in turns with bm25s, which gives the ids of ten chunks for the
+same terms. One thread; the times of a question are the least of all rounds, because others use the
 machine. Of the ten nearest vectors, `found` is the share that the index finds. A run with 100
 questions writes its result.
 """
@@ -101,6 +101,7 @@ def main() -> None:
     if os.environ.get(_THREADS) != "1":  # numpy reads it when it is loaded
         os.execve(sys.executable, [sys.executable, *sys.argv], os.environ | {_THREADS: "1"})  # noqa: S606
     with Memory.open(given.repo) as memory:
+        memory.index(quick=True)
         texts = [chunk.content for chunk in memory.admin.chunks()]
         questions = find_questions(texts, given.questions)
         asks: dict[str, Callable[[str], object]] = {
