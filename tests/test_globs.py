@@ -79,7 +79,9 @@ PLAIN = ["a", "b", "*", "**/", "/**", "/", "?", "[ab]", "[a-b]", "\\*", "!", "a/
 GLOBS = st.lists(
     st.lists(st.sampled_from(PLAIN), min_size=1, max_size=6)
     .map("".join)
-    .filter(lambda glob: "***" not in glob and not glob.endswith("**/") and glob.strip(" !/")),
+    .filter(
+        lambda glob: "***" not in glob and not glob.rstrip().endswith("**/") and glob.strip(" !/")
+    ),
     min_size=1,
     max_size=4,
 )
