@@ -40,6 +40,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from importlib import util
 from pathlib import Path
 from typing import Any
@@ -75,17 +76,19 @@ def status(name: str) -> float:
     return round(int(re.findall(rf"{name}:\s+(\d+)", text)[0]) / 1024, 1)
 
 
+def timed(name: str, work: Callable[[], object]) -> dict[str, float]:
+    begun, clock = seconds(), time.perf_counter()
+    work()
+    taken = {f"{name}_s": seconds() - begun, f"{name}_clock_s": time.perf_counter() - clock}
+    return {key: round(value, 3) for key, value in taken.items()}
+
+
 def build(name: str, size: int) -> Mapping[str, float]:
     folder, engine = CACHE / str(size), ENGINES[name]
     folder.mkdir(exist_ok=True)
-    begun, clock = seconds(), time.perf_counter()
     assert engine.build
-    engine.build(folder, size)
-    return {
-        "index_s": round(seconds() - begun, 2),
-        "index_clock_s": round(time.perf_counter() - clock, 1),
-        "peak_mb": status("VmHWM"),
-    }
+    times = timed("index", partial(engine.build, folder, size))
+    return {**times, "peak_mb": status("VmHWM")}
 
 
 def ask(name: str, size: int) -> Mapping[str, Any]:
@@ -124,13 +127,8 @@ def update(name: str, size: int) -> Mapping[str, float]:
     folder, engine = CACHE / str(size), ENGINES[name]
     search = engine.open(folder)
     search(growing.questions()[0])
-    begun, clock = seconds(), time.perf_counter()
     assert engine.update
-    engine.update(folder, search)
-    return {
-        "update_s": round(seconds() - begun, 3),
-        "update_clock_s": round(time.perf_counter() - clock, 3),
-    }
+    return timed("update", partial(engine.update, folder, search))
 
 
 def serve(_: str, size: int) -> Mapping[str, Any]:
